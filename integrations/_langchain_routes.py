@@ -1,0 +1,182 @@
+"""How a wrapped LangChain retriever can be searched, and what is invoked for a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams, RetrieverLike
+from langchain_core.runnables import RunnableBinding, RunnableConfig
+from langchain_core.runnables.config import merge_configs
+from langchain_core.runnables.configurable import DynamicRunnable
+from langchain_core.vectorstores import VectorStoreRetriever
+
+from rl_rewriter.integrations._serving import Request
+from rl_rewriter.policies.decider import Plan
+from rl_rewriter.retrieval.embedders import as_embedder
+from rl_rewriter.retrieval.resolving import resolve_vectors
+from rl_rewriter.types import Needs, Rewrite, RewriteDecision
+
+
+@dataclass
+class Search:
+    """What is invoked for a decision, as a child run.
+
+    Attributes:
+        runnable: The wrapped retriever, or our search in its place.
+        text: What the run shows as its input.
+        config: Callbacks and settings of the child run.
+        kwargs: The caller's keyword arguments.
+        decision: What is carried out; our own search may still replace it by a fallback.
+        scores: Document id -> similarity, where our own search tells it.
+    """
+
+    runnable: RetrieverLike
+    text: str
+    config: RunnableConfig
+    kwargs: Mapping[str, Any]
+    decision: RewriteDecision
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_bases_own(self) -> bool:
+        """Whether the wrapped retriever itself searches."""
+        return not isinstance(self.runnable, ChildSearch)
+
+
+@dataclass(frozen=True)
+class Base:
+    """The wrapped retriever with the config and the keyword arguments of one call."""
+
+    runnable: RetrieverLike
+    config: RunnableConfig
+    kwargs: Mapping[str, Any]
+
+    def search(self, decision: RewriteDecision) -> Search:
+        """Invoke it with the decision's text."""
+        return Search(self.runnable, decision.rewrite.text, self.config, self.kwargs, decision)
+
+    def unwrapped(self) -> Base:
+        """See through ``configurable_fields``, ``bind`` and ``with_config``, as ``invoke`` does."""
+        runnable, config, kwargs = self.runnable, self.config, dict(self.kwargs)
+        while True:
+            if isinstance(runnable, DynamicRunnable):
+                runnable, config = runnable.prepare(config)
+            elif type(runnable) is RunnableBinding and not runnable.config_factories:
+                config = merge_configs(runnable.config, config)
+                kwargs = {**runnable.kwargs, **kwargs}
+                runnable = runnable.bound
+            else:
+                return Base(runnable, config, kwargs)
+
+
+class Route(Protocol):
+    """One way to search."""
+
+    def plan(self, request: Request) -> Plan:
+        """Decide; this may search for evidence and so may block."""
+        ...
+
+    def search(self, plan: Plan) -> Search:
+        """What to invoke for the plan."""
+        ...
+
+
+@dataclass(frozen=True)
+class LeftAlone:
+    """No rewrite, for a reason."""
+
+    base: Base
+    problem: str
+
+    def plan(self, request: Request) -> Plan:
+        """Keep."""
+        return Plan(request.keep(self.problem))
+
+    def search(self, plan: Plan) -> Search:
+        """The wrapped retriever with the question as it is."""
+        return self.base.search(plan.decision)
+
+
+@dataclass(frozen=True)
+class TextRoute:
+    """Hands the rewritten text to any retriever."""
+
+    base: Base
+
+    def plan(self, request: Request) -> Plan:
+        """Decide among actions that need nothing but text."""
+        plan: Plan = request.plan_text(filtered=restricts(self.base.kwargs))
+        return plan
+
+    def search(self, plan: Plan) -> Search:
+        """The wrapped retriever with the rewritten text."""
+        return self.base.search(plan.decision)
+
+
+@dataclass(frozen=True)
+class BlendRoute:
+    """Also searches mixes of texts, by vector, in any vector store that can be searched so."""
+
+    base: Base
+    target: VectorStoreRetriever
+    config: RunnableConfig
+    search_kwargs: Mapping[str, Any]
+
+    def plan(self, request: Request) -> Plan:
+        """Decide among actions that need texts and their mixes."""
+        filtered = restricts(self.search_kwargs)
+        plan: Plan = request.plan_text(allowed=Needs.BLEND, filtered=filtered)
+        return plan
+
+    def search(self, plan: Plan) -> Search:
+        """A search by the mixed vector; one text is left to the wrapped retriever."""
+        decision = plan.decision
+        if len(decision.rewrite.texts) == 1:
+            return self.base.search(decision)
+        child = child_search(self.target, lambda _: self._by_vector(decision.rewrite))
+        return Search(child, decision.rewrite.text, self.config, {}, decision)
+
+    def _by_vector(self, rewrite: Rewrite) -> list[Document]:
+        store = self.target.vectorstore
+        embeddings = store.embeddings
+        if embeddings is None:
+            raise TypeError("the vector store has no embeddings")
+        [vector] = resolve_vectors([rewrite], as_embedder(embeddings).embed_queries)
+        return store.similarity_search_by_vector(vector.tolist(), **self.search_kwargs)
+
+
+class ChildSearch(BaseRetriever):
+    """Our own search as a retriever, so that callbacks see it in the place of the wrapped one."""
+
+    search: Callable[[str], list[Document]]
+    ls_params: dict[str, Any]
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return self.search(query)
+
+    def _get_ls_params(self, **_kwargs: Any) -> LangSmithRetrieverParams:
+        return cast(LangSmithRetrieverParams, self.ls_params)
+
+
+def child_search(
+    target: VectorStoreRetriever, search: Callable[[str], list[Document]]
+) -> ChildSearch:
+    """A search that runs under the name, tags and metadata of ``target``."""
+    return ChildSearch(
+        name=target.get_name(),
+        tags=target.tags,
+        metadata=target.metadata,
+        search=search,
+        ls_params=dict(target._get_ls_params()),
+    )
+
+
+def restricts(kwargs: Mapping[str, Any]) -> bool:
+    """Whether keyword arguments may restrict a search: all but the number of documents may."""
+    return bool(kwargs.keys() - {"k"})

@@ -1,0 +1,29 @@
+"""Nodes as the decision log sees them, and as the caller gets them back."""
+
+from __future__ import annotations
+
+from llama_index.core.schema import NodeWithScore
+
+from rl_rewriter.integrations._context import DECISION_ID
+from rl_rewriter.types import ScoredDocument
+
+
+def as_documents(nodes: list[NodeWithScore]) -> list[ScoredDocument]:
+    """Ids and scores; where a retriever gives no score, one that falls with the rank."""
+    return [
+        ScoredDocument(node.node.node_id, 1.0 / (rank + 1) if node.score is None else node.score)
+        for rank, node in enumerate(nodes)
+    ]
+
+
+def tagged(scored: NodeWithScore, decision_id: str) -> NodeWithScore:
+    """A copy with the decision's id in its metadata, unseen by the LLM and the embedding."""
+    node = scored.node
+    marked = node.model_copy(
+        update={
+            "metadata": {**node.metadata, DECISION_ID: decision_id},
+            "excluded_llm_metadata_keys": [*node.excluded_llm_metadata_keys, DECISION_ID],
+            "excluded_embed_metadata_keys": [*node.excluded_embed_metadata_keys, DECISION_ID],
+        }
+    )
+    return scored.model_copy(update={"node": marked})

@@ -1,0 +1,146 @@
+"""How a LlamaIndex retriever is searched for a rewrite: by a text, or by a mixed embedding."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.retrievers import VectorIndexRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.vector_stores.types import BasePydanticVectorStore
+
+from rl_rewriter.integrations._serving import Request
+from rl_rewriter.policies.decider import Plan
+from rl_rewriter.retrieval.embedders import FunctionEmbedder
+from rl_rewriter.retrieval.resolving import resolve_vectors
+from rl_rewriter.rewriter import is_kept
+from rl_rewriter.types import Rewrite, RewriteDecision
+
+Target = tuple[BaseRetriever, QueryBundle]
+"""The retriever to call, and what to call it with."""
+
+_NESTING = 4
+_NESTED_ITEMS = 32
+
+
+class QueryEmbeddings:
+    """An index's embedding model that embeds each query text once a request.
+
+    Attributes:
+        known: Text -> embedding, as the model gave it.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.known: dict[str, list[float]] = {}
+        self.embedder = FunctionEmbedder(
+            type(model).__name__, model.get_text_embedding_batch, self._queries
+        )
+
+    def _queries(self, texts: list[str]) -> list[list[float]]:
+        for text in texts:
+            if text not in self.known:
+                self.known[text] = self._model.get_agg_embedding_from_queries([text])
+        return [self.known[text] for text in texts]
+
+
+@dataclass(frozen=True)
+class Route:
+    """How a base retriever is searched.
+
+    Attributes:
+        base: The retriever of the user.
+        plan: Decides for a request, among what can be carried out here.
+        rewritten: From a rewrite and the caller's bundle to what is called.
+        known: Embeddings that were made while deciding.
+    """
+
+    base: BaseRetriever
+    plan: Callable[[Request], Plan]
+    rewritten: Callable[[Rewrite, QueryBundle], Target]
+    known: dict[str, list[float]] = field(default_factory=dict)
+
+    def target(self, decision: RewriteDecision, bundle: QueryBundle) -> Target:
+        """What is called for a decision."""
+        if is_kept(decision):
+            return self.original(bundle)
+        return self.rewritten(decision.rewrite, bundle)
+
+    def original(self, bundle: QueryBundle) -> Target:
+        """The base with the bundle as it came; a copy, since retrievers write into it."""
+        embedding = bundle.embedding
+        if embedding is None:
+            embedding = self.known.get(bundle.query_str)
+        return self.base, dataclasses.replace(bundle, embedding=embedding)
+
+
+def left_alone(base: BaseRetriever, problem: str) -> Route:
+    """Every query is kept, for a named reason."""
+    return text_route(base, lambda request: Plan(request.keep(problem)))
+
+
+def text_route(base: BaseRetriever, plan: Callable[[Request], Plan]) -> Route:
+    """Search by one text."""
+    return Route(base, plan, lambda rewrite, bundle: (base, with_text(bundle, rewrite.text)))
+
+
+def blend_route(base: VectorIndexRetriever, plan: Callable[[Request], Plan]) -> Route:
+    """Search by one text, or by the mixed embeddings of several."""
+    embeddings = QueryEmbeddings(base._embed_model)
+
+    def rewritten(rewrite: Rewrite, bundle: QueryBundle) -> Target:
+        if len(rewrite.texts) == 1:
+            return base, with_text(bundle, rewrite.text)
+        [vector] = resolve_vectors([rewrite], embeddings.embedder.embed_queries)
+        return base, with_text(bundle, rewrite.text, vector.tolist())
+
+    return Route(base, plan, rewritten)
+
+
+def with_text(bundle: QueryBundle, text: str, embedding: list[float] | None = None) -> QueryBundle:
+    """A bundle of another text, without what belongs to the old one."""
+    return dataclasses.replace(
+        bundle, query_str=text, custom_embedding_strs=None, embedding=embedding
+    )
+
+
+def nested(retriever: BaseRetriever, depth: int = _NESTING) -> Iterator[BaseRetriever]:
+    """A retriever and those that it holds."""
+    yield retriever
+    for value in list(vars(retriever).values()) if depth else ():
+        held = value.values() if isinstance(value, dict) else value
+        parts = held if isinstance(value, dict | list | tuple) else (value,)
+        for part in islice(parts, _NESTED_ITEMS):
+            if isinstance(part, BaseRetriever):
+                yield from nested(part, depth - 1)
+
+
+def names_nodes(retriever: BaseRetriever) -> bool:
+    """Whether a retriever is bound to some nodes: an index makes its own with all that it knows."""
+    node_ids = getattr(retriever, "_node_ids", None)
+    if node_ids and isinstance(retriever, VectorIndexRetriever):
+        node_ids = node_ids != list(retriever._index.index_struct.nodes_dict.values())
+    return bool(node_ids or getattr(retriever, "_doc_ids", None))
+
+
+async def aretrieve(target: Target) -> list[NodeWithScore]:
+    """Search without blocking the loop: awaited where the retriever is async, else in a thread."""
+    retriever, bundle = target
+    if all(_is_async(part) for part in nested(retriever)):
+        return await retriever.aretrieve(bundle)
+    return await asyncio.to_thread(retriever.retrieve, bundle)
+
+
+def _is_async(retriever: BaseRetriever) -> bool:
+    """Whether ``aretrieve`` awaits something: the defaults of the framework call the sync one."""
+    owner = next(c for c in type(retriever).__mro__ if "_aretrieve" in vars(c))
+    if owner is VectorIndexRetriever:
+        store: Any = retriever._vector_store  # type: ignore[attr-defined]
+        aquery = getattr(type(store), "aquery", None)
+        return aquery not in (None, BasePydanticVectorStore.aquery)
+    return owner is not BaseRetriever

@@ -1,0 +1,251 @@
+"""LangChain adapters: a step that rewrites the question, and a retriever around a retriever.
+
+The decision's id is the run id of the step or of the retriever, so that feedback which names the
+run (LangSmith's, a callback's) joins without a trace in the documents. ``last_decision.get()`` is
+the latest decision of this thread or task where one of them was invoked directly; inside a chain,
+steps run in contexts of their own: use the run id there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rl_rewriter.errors import InputError, MissingExtraError
+
+try:
+    from langchain_core.callbacks import (
+        AsyncCallbackManagerForChainRun,
+        AsyncCallbackManagerForRetrieverRun,
+        CallbackManagerForChainRun,
+        CallbackManagerForRetrieverRun,
+    )
+except ImportError as error:
+    raise MissingExtraError("langchain-core", "langchain") from error
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever, RetrieverLike
+from langchain_core.runnables import RunnableConfig, RunnableSerializable, ensure_config
+from langchain_core.runnables.config import run_in_executor
+from pydantic import ConfigDict
+
+from rl_rewriter.integrations._context import DECISION_ID, last_decision
+from rl_rewriter.integrations._langchain_call import SETTINGS, Call
+from rl_rewriter.integrations._serving import Request
+from rl_rewriter.rewriter import RLQueryRewriter
+from rl_rewriter.types import RewriteDecision
+
+__all__ = [
+    "HistoryAwareRewritingRetriever",
+    "QueryRewriteRunnable",
+    "RewritingRetriever",
+    "create_history_aware_rewriting_retriever",
+    "last_decision",
+]
+
+
+class QueryRewriteRunnable(RunnableSerializable[str | dict[str, Any], str]):
+    """Rewrites the question into one text, for any retriever: ``step | retriever``.
+
+    The input is the question, or ``{"input": question, "chat_history": messages}``. Only actions
+    that make one text are possible. Where the policy looks at what the question retrieves, the
+    rewriter's own retriever is asked; without one, every question is kept
+    ("fallback:missing_evidence").
+
+    Attributes:
+        rewriter: Who decides.
+        explore: Draw the action from the policy's distribution.
+    """
+
+    rewriter: RLQueryRewriter
+    explore: bool = False
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    def invoke(
+        self, input: str | dict[str, Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> str:
+        """The text to search for; ``history=`` gives earlier turns."""
+        decisions: list[RewriteDecision] = []
+
+        def rewrite(question: str | dict[str, Any], run_manager: CallbackManagerForChainRun) -> str:
+            decisions.append(self._decide(question, str(run_manager.run_id), **kwargs))
+            return decisions[0].rewrite.text
+
+        text = self._call_with_config(rewrite, input, config)
+        last_decision.set(decisions[0])
+        return text
+
+    async def ainvoke(
+        self, input: str | dict[str, Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> str:
+        """As :meth:`invoke`; the event loop is free meanwhile."""
+        decisions: list[RewriteDecision] = []
+
+        async def rewrite(
+            question: str | dict[str, Any], run_manager: AsyncCallbackManagerForChainRun
+        ) -> str:
+            run_id = str(run_manager.run_id)
+            decisions.append(await run_in_executor(None, self._decide, question, run_id, **kwargs))
+            return decisions[0].rewrite.text
+
+        text = await self._acall_with_config(rewrite, input, config)
+        last_decision.set(decisions[0])
+        return text
+
+    def _decide(
+        self, question: str | dict[str, Any], run_id: str, *, history: Any = None
+    ) -> RewriteDecision:
+        text = question
+        if isinstance(question, Mapping):
+            text, history = _question(question), question.get("chat_history", history)
+        request = Request.opened(
+            self.rewriter, text, history, decision_id=run_id, explore=self.explore
+        )
+        decision: RewriteDecision = request.plan_text().decision
+        request.record(decision, ())
+        return decision
+
+
+class RewritingRetriever(BaseRetriever):
+    """Decides what to send to the wrapped retriever, sends it, and records what came back.
+
+    ``invoke(query, history=messages)`` gives earlier turns; every other keyword argument is the
+    wrapped retriever's. An untrained rewriter changes nothing. Where the wrapped retriever is a
+    similarity search of ``langchain_chroma.Chroma``, actions on the vector and BM25 fusion are
+    possible too, under its own filters; over another vector store, mixes of texts; over anything
+    else, actions that make one text. MMR and score thresholds are left alone. An error of ours is
+    never the chain's: the question is served as it was asked, and the decision's reason says why.
+
+    Attributes:
+        rewriter: Who decides.
+        base_retriever: The wrapped retriever; never changed.
+        tag_documents: Return copies of the documents with the decision's id in their metadata, as
+            ``rl_rewriter_decision_id``.
+        explore: Draw the action from the policy's distribution.
+        k: Documents wanted; None leaves that to the wrapped retriever.
+    """
+
+    rewriter: RLQueryRewriter
+    base_retriever: RetrieverLike
+    tag_documents: bool = False
+    explore: bool = False
+    k: int | None = None
+
+    def invoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Documents for the question, best first."""
+        return super().invoke(input, config, **_with_settings(config, kwargs))
+
+    async def ainvoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """As :meth:`invoke`; the event loop is free meanwhile."""
+        return await super().ainvoke(input, config, **_with_settings(config, kwargs))
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any
+    ) -> list[Document]:
+        call = self._call(query, str(run_manager.run_id), run_manager.get_child(), kwargs)
+        search = call.prepare()
+        try:
+            documents = search.runnable.invoke(search.text, search.config, **search.kwargs)
+        except Exception as error:
+            search = call.instead_of(search, error)
+            documents = search.runnable.invoke(search.text, search.config, **search.kwargs)
+        documents = documents if call.limit is None else documents[: call.limit]
+        call.record(search, documents)
+        return self._handed_over(search.decision, documents)
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **kwargs: Any
+    ) -> list[Document]:
+        call = self._call(query, str(run_manager.run_id), run_manager.get_child(), kwargs)
+        search = await run_in_executor(None, call.prepare) if call.is_decided else call.prepare()
+        try:
+            documents = await search.runnable.ainvoke(search.text, search.config, **search.kwargs)
+        except Exception as error:
+            search = call.instead_of(search, error)
+            documents = await search.runnable.ainvoke(search.text, search.config, **search.kwargs)
+        documents = documents if call.limit is None else documents[: call.limit]
+        if call.is_logged:
+            await run_in_executor(None, call.record, search, documents)
+        return self._handed_over(search.decision, documents)
+
+    def _call(self, query: str, run_id: str, callbacks: Any, kwargs: dict[str, Any]) -> Call:
+        return Call.opened(
+            self.rewriter,
+            self.base_retriever,
+            query,
+            kwargs,
+            callbacks=callbacks,
+            decision_id=run_id,
+            explore=self.explore,
+            k=self.k,
+        )
+
+    def _handed_over(self, decision: RewriteDecision, documents: list[Document]) -> list[Document]:
+        last_decision.set(decision)
+        if not self.tag_documents:
+            return documents
+        return [
+            document.model_copy(
+                update={"metadata": {**document.metadata, DECISION_ID: decision.id}}
+            )
+            for document in documents
+        ]
+
+
+class HistoryAwareRewritingRetriever(RunnableSerializable[dict[str, Any], list[Document]]):
+    """``{"input": question, "chat_history": messages}`` to documents.
+
+    Attributes:
+        retriever: The retriever that reads the history.
+    """
+
+    retriever: RewritingRetriever
+
+    def invoke(
+        self, input: dict[str, Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Documents for the question, best first."""
+        history = input.get("chat_history")
+        return self.retriever.invoke(_question(input), config, history=history, **kwargs)
+
+    async def ainvoke(
+        self, input: dict[str, Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """As :meth:`invoke`; the event loop is free meanwhile."""
+        history = input.get("chat_history")
+        return await self.retriever.ainvoke(_question(input), config, history=history, **kwargs)
+
+
+def create_history_aware_rewriting_retriever(
+    rewriter: RLQueryRewriter, retriever: RetrieverLike, **settings: Any
+) -> HistoryAwareRewritingRetriever:
+    """Stand in for LangChain's ``create_history_aware_retriever``, without an LLM.
+
+    Args:
+        rewriter: Who decides.
+        retriever: The retriever to wrap.
+        settings: Further fields of :class:`RewritingRetriever`.
+
+    Returns:
+        A runnable from ``{"input": str, "chat_history": messages}`` (the history may be missing) to
+        a list of documents.
+    """
+    wrapped = RewritingRetriever(rewriter=rewriter, base_retriever=retriever, **settings)
+    return HistoryAwareRewritingRetriever(retriever=wrapped)
+
+
+def _question(values: Mapping[str, Any]) -> Any:
+    if "input" not in values:
+        raise InputError(f'the input needs the key "input", got: {", ".join(map(str, values))}')
+    return values["input"]
+
+
+def _with_settings(config: RunnableConfig | None, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Add what a retriever's run would lose of its config: ``configurable``, the run id."""
+    ensured = ensure_config(config)
+    run_id = kwargs.get("run_id") or ensured.get("run_id")
+    return {**kwargs, "run_id": run_id, SETTINGS: ensured}

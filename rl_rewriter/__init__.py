@@ -1,0 +1,65 @@
+"""Learns, for each query of a RAG chain, what to send to the retriever."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rl_rewriter.actions import Action, ActionSpace, default_actions
+    from rl_rewriter.errors import RewriterError
+    from rl_rewriter.rewriter import RLQueryRewriter
+    from rl_rewriter.types import (
+        Evidence,
+        Feedback,
+        Filters,
+        Needs,
+        Query,
+        Rewrite,
+        RewriteDecision,
+        ScoredDocument,
+        Turn,
+    )
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Action": "actions",
+    "ActionSpace": "actions",
+    "default_actions": "actions",
+    "RewriterError": "errors",
+    "RLQueryRewriter": "rewriter",
+    "Evidence": "types",
+    "Feedback": "types",
+    "Filters": "types",
+    "Needs": "types",
+    "Query": "types",
+    "Rewrite": "types",
+    "RewriteDecision": "types",
+    "ScoredDocument": "types",
+    "Turn": "types",
+}
+
+__all__ = [
+    "Action",
+    "ActionSpace",
+    "Evidence",
+    "Feedback",
+    "Filters",
+    "Needs",
+    "Query",
+    "RLQueryRewriter",
+    "Rewrite",
+    "RewriteDecision",
+    "RewriterError",
+    "ScoredDocument",
+    "Turn",
+    "default_actions",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that importing the package stays quick."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'rl_rewriter' has no attribute {name!r}")
+    return getattr(import_module(f"rl_rewriter.{_HOME[name]}"), name)

@@ -1,0 +1,110 @@
+"""Brings earlier turns of the conversation into the search, as a blend or in front of the query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rl_rewriter.actions.base import strength_suffix
+from rl_rewriter.types import Evidence, Needs, Query, Rewrite
+
+MAX_HISTORY_CHARS = 2000
+"""Of long histories only the end counts."""
+MAX_TURNS = 6
+"""Turns that are brought in one by one; each costs an embedding."""
+
+Part = Literal["last_user", "last_answer", "first_last", "user_turns", "each_turn", "everything"]
+
+
+@dataclass(frozen=True)
+class BringIn:
+    """Blends the query with part of the conversation.
+
+    Attributes:
+        part: Which turns: the last user turn, the last answer, the first and the last user turn,
+            all user turns, everything as one text, or each turn as a text of its own.
+        strength: Their weight, shared evenly where there are several texts.
+    """
+
+    part: Part
+    strength: float
+
+    @property
+    def name(self) -> str:
+        """``history_<part>@<strength>``."""
+        return f"history_{self.part}{strength_suffix(self.strength)}"
+
+    @property
+    def needs(self) -> Needs:
+        """Earlier turns, and a mix of texts where there can be more than one."""
+        is_mix = self.strength < 1.0 or self.part == "each_turn"
+        return Needs.HISTORY | (Needs.BLEND if is_mix else Needs.NOTHING)
+
+    def rewrite(self, evidence: Evidence) -> Rewrite | None:
+        """The weighted texts; None where that part of the history is empty."""
+        texts = parts_of_history(evidence.query, self.part)
+        if not texts:
+            return None
+        shares = (self.strength / len(texts),) * len(texts)
+        if self.strength >= 1.0:
+            return Rewrite(texts=tuple(texts), weights=shares)
+        return Rewrite(texts=(evidence.query.text, *texts), weights=(1.0 - self.strength, *shares))
+
+
+@dataclass(frozen=True)
+class HistoryInFront:
+    """Puts part of the conversation before the query, as one text any retriever can search.
+
+    Attributes:
+        part: Which turns (see :class:`BringIn`).
+        fusion: BM25's share of the fused score; 0 for no fusion.
+    """
+
+    part: Part
+    fusion: float = 0.0
+    strength: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """``history_<part>_in_front``, with the share of BM25 where there is one."""
+        fused = f"+bm25@{self.fusion:g}" if self.fusion else ""
+        return f"history_{self.part}_in_front{fused}"
+
+    @property
+    def needs(self) -> Needs:
+        """Earlier turns, and BM25 where it is fused."""
+        return Needs.HISTORY | (Needs.LEXICAL if self.fusion else Needs.NOTHING)
+
+    def rewrite(self, evidence: Evidence) -> Rewrite | None:
+        """One text; None where that part of the history is empty."""
+        texts = parts_of_history(evidence.query, self.part)
+        if not texts:
+            return None
+        joined = " ".join((*texts, evidence.query.text))
+        return Rewrite(texts=(joined,), lexical_weight=self.fusion)
+
+
+def parts_of_history(query: Query, part: Part) -> list[str]:
+    """The texts of the named turns, the ends of long ones; none where there is nothing."""
+    chosen = [text[-MAX_HISTORY_CHARS:].strip() for text in _PARTS[part](query)]
+    return [text for text in chosen if text]
+
+
+def _turns(query: Query, role: str | None = None) -> list[str]:
+    return [turn.text for turn in query.history if role is None or turn.role == role]
+
+
+def _first_last(query: Query) -> list[str]:
+    turns = _turns(query, "user")
+    return [" ".join(dict.fromkeys(turns[:1] + turns[-1:]))]
+
+
+_PARTS: Mapping[str, Callable[[Query], list[str]]] = {
+    "last_user": lambda query: _turns(query, "user")[-1:],
+    "last_answer": lambda query: _turns(query, "assistant")[-1:],
+    "first_last": _first_last,
+    "user_turns": lambda query: [" ".join(_turns(query, "user"))],
+    "each_turn": lambda query: _turns(query)[-MAX_TURNS:],
+    "everything": lambda query: [" ".join(_turns(query))],
+}

@@ -1,0 +1,1 @@
+"""Collections, headroom and comparison runs."""

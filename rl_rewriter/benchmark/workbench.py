@@ -1,0 +1,145 @@
+"""What headroom, training and evaluation work on, whatever DATA named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from rl_rewriter.actions.space import ActionSpace, default_actions
+from rl_rewriter.benchmark.beir import load_beir
+from rl_rewriter.benchmark.collection import JudgedCollection
+from rl_rewriter.benchmark.stores import StoreConfig, chosen_embedder, open_retriever
+from rl_rewriter.envs.environment import JudgedEnvironment
+from rl_rewriter.envs.fixture import minimal_fixture
+from rl_rewriter.envs.simulator import simulate
+from rl_rewriter.envs.simulator_config import SimulatorConfig
+from rl_rewriter.errors import InputError
+from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.rewards.metrics import Metric
+from rl_rewriter.rewards.reward import RewardConfig
+from rl_rewriter.training.splits import conversation_of
+from rl_rewriter.types import Qrels, Query
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workbench:
+    """A retriever, judged queries, and how they are divided.
+
+    Attributes:
+        name: For tables.
+        n_documents: Documents searched.
+        retriever: Where to search.
+        embedder: What represents texts: a model's name, "tfidf" or "bm25".
+        train: Queries to learn from.
+        test: Held-out queries.
+        qrels: Judgements by query id.
+        protocol: "split" where the data bring their own, "cv5" where headroom cross-validates.
+        actions: What may be done.
+        reward: Metric and prices.
+        groups: Query id -> what the query belongs to.
+        kinds: Query id -> kind of query.
+    """
+
+    name: str
+    n_documents: int
+    retriever: Retriever
+    embedder: str
+    train: tuple[Query, ...]
+    test: tuple[Query, ...]
+    qrels: Qrels
+    protocol: str
+    actions: ActionSpace
+    reward: RewardConfig
+    groups: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+    def groups_of(self, queries: Sequence[Query]) -> list[str]:
+        """What each query belongs to; its conversation where the data don't tell."""
+        return [self.groups.get(query.id) or conversation_of(query) for query in queries]
+
+
+def open_workbench(
+    data: str,
+    store: StoreConfig,
+    *,
+    metric: Metric | None = None,
+    limit_queries: int | None = None,
+    on_progress: Progress | None = None,
+) -> Workbench:
+    """Load DATA and open the retriever over it.
+
+    Args:
+        data: Folder in BEIR layout, "demo", "demo-zh", "fixture" or "simulator[:SEED]".
+        store: Where documents are searched; not used by the generated environments.
+        metric: What is measured; nDCG@10 by default, the environments' own for those.
+        limit_queries: At most so many queries on each side of the split.
+        on_progress: Told how far building the store is.
+
+    Raises:
+        InputError: There is no such data, or it is malformed.
+    """
+    environment = _environment(data)
+    if environment is not None:
+        return _of_environment(environment, metric)
+    collection = load_collection(data)
+    if limit_queries is not None:
+        if limit_queries < 1:
+            raise InputError(f"the number of queries must be at least 1, got {limit_queries}")
+        collection = collection.limited(limit_queries)
+    retriever = open_retriever(collection, store, on_progress)
+    return Workbench(
+        name=collection.name,
+        n_documents=len(collection.documents),
+        retriever=retriever,
+        embedder=chosen_embedder(collection, store),
+        train=collection.train,
+        test=collection.test,
+        qrels=collection.qrels,
+        protocol=collection.protocol,
+        actions=default_actions(retriever.offers),
+        reward=RewardConfig(metric=metric) if metric is not None else RewardConfig(),
+        groups={query.id: collection.group_of(query) for query in collection.queries},
+        kinds=collection.kinds,
+    )
+
+
+def load_collection(data: str) -> JudgedCollection:
+    """The bundled corpus by name, or a folder in BEIR layout."""
+    bundled = {"demo": "en", "demo-zh": "zh"}
+    if data in bundled:
+        with as_file(files("rl_rewriter") / "demo" / "corpus" / bundled[data]) as folder:
+            return load_beir(folder, name=data)
+    return load_beir(Path(data))
+
+
+def _environment(data: str) -> JudgedEnvironment | None:
+    if data == "fixture":
+        return minimal_fixture()
+    kind, _, seed = data.partition(":")
+    if kind != "simulator":
+        return None
+    try:
+        return simulate(SimulatorConfig(seed=int(seed or 0)))
+    except ValueError:
+        raise InputError(f"the simulator's seed must be a whole number, got {seed!r}") from None
+
+
+def _of_environment(environment: JudgedEnvironment, metric: Metric | None) -> Workbench:
+    reward = environment.reward
+    return Workbench(
+        name=environment.name,
+        n_documents=environment.retriever.statistics().n_documents,
+        retriever=environment.retriever,
+        embedder="tfidf",
+        train=tuple(environment.train),
+        test=tuple(environment.test),
+        qrels=environment.qrels,
+        protocol="split",
+        actions=environment.actions,
+        reward=replace(reward, metric=metric) if metric is not None else reward,
+        kinds=environment.kinds,
+    )

@@ -1,0 +1,171 @@
+"""The commands, each a few lines: read options, call the library, print."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import rl_rewriter
+from rl_rewriter.cli import show
+from rl_rewriter.cli.options import (
+    Data,
+    MeasureOptions,
+    Policy,
+    RunOptions,
+    StoreOptions,
+    TrainOptions,
+)
+from rl_rewriter.cli.session import session
+from rl_rewriter.cli.shared import with_options
+
+app = typer.Typer(
+    name="rl-rewriter",
+    help="Learns, for each query, what to send to the retriever, and proves that it helps.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(rl_rewriter.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(epilog="Example: rl-rewriter demo --out runs/demo")
+@with_options(run=RunOptions)
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for all that is written.")] = Path("runs/demo"),
+    data: Annotated[str, typer.Option(help='Bundled corpus: "demo" or "demo-zh".')] = "demo",
+    *,
+    run: RunOptions,
+) -> None:
+    """Build a Chroma collection, train on it, compare on held-out queries: the main job."""
+    with session(run) as current:
+        from rl_rewriter.demo.run import run_demo
+
+        result = run_demo(out, data=data, seed=run.seed, on_progress=current.progress)
+        current.finish(result.record, lambda console: show.demo(console, result))
+
+
+@app.command(epilog="Example: rl-rewriter headroom my_collection/")
+@with_options(measure=MeasureOptions, store=StoreOptions, run=RunOptions)
+def headroom(
+    data: Data,
+    folds: Annotated[int, typer.Option(help="Folds where the data bring no split.")] = 5,
+    *,
+    measure: MeasureOptions,
+    store: StoreOptions,
+    run: RunOptions,
+) -> None:
+    """Say what there is to gain before anyone trains; exit 3 where there is nothing to learn."""
+    with session(run) as current:
+        from rl_rewriter.benchmark.headroom import headroom_record, measure_headroom
+
+        bench = measure.open(data, store, current.progress)
+        found = measure_headroom(bench, folds=folds, seed=run.seed, on_progress=current.progress)
+        record = headroom_record(bench, found)
+        current.finish(record, lambda console: show.headroom(console, bench, found))
+        if found.verdict == "nothing_to_learn":
+            current.refuse()
+
+
+@app.command(epilog="Example: rl-rewriter train my_collection/ --out policy/")
+@with_options(settings=TrainOptions, measure=MeasureOptions, store=StoreOptions, run=RunOptions)
+def train(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Folder of the saved policy.")],
+    *,
+    settings: TrainOptions,
+    measure: MeasureOptions,
+    store: StoreOptions,
+    run: RunOptions,
+) -> None:
+    """Train a policy on a collection's judged training queries."""
+    with session(run) as current:
+        from rl_rewriter.rewriter import RLQueryRewriter
+
+        config = settings.config(run.seed)
+        bench = measure.open(data, store, current.progress)
+        rewriter = RLQueryRewriter(bench.retriever, actions=bench.actions)
+        report = rewriter.fit(
+            bench.train,
+            bench.qrels,
+            config=replace(config, reward=bench.reward),
+            groups=bench.groups_of(bench.train),
+            on_progress=current.progress,
+        )
+        rewriter.save(out)
+        record = show.train_record(out, settings.algorithm, report)
+        current.finish(record, lambda console: show.train(console, out, report))
+
+
+@app.command(epilog="Example: rl-rewriter evaluate --policy policy/ my_collection/")
+@with_options(measure=MeasureOptions, store=StoreOptions, run=RunOptions)
+def evaluate(
+    data: Data,
+    policy: Policy,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for results, per-query values and run file.")
+    ] = None,
+    *,
+    measure: MeasureOptions,
+    store: StoreOptions,
+    run: RunOptions,
+) -> None:
+    """Compare a saved policy with keep and the best single action on held-out queries."""
+    with session(run) as current:
+        from rl_rewriter.benchmark.evaluate import evaluate_checkpoint
+        from rl_rewriter.benchmark.results import collection_record, write_run
+        from rl_rewriter.policies.checkpoint import load_checkpoint
+
+        checkpoint = load_checkpoint(policy)
+        bench = measure.open(data, store, current.progress)
+        found = evaluate_checkpoint(bench, checkpoint, seed=run.seed, on_progress=current.progress)
+        record = collection_record(found)
+        if out is not None:
+            write_run(out, found, checkpoint, record, run.seed)
+        current.finish(record, lambda console: show.evaluation(console, found))
+
+
+@app.command(epilog='Example: rl-rewriter rewrite --policy policy/ --data demo "money back?"')
+@with_options(store=StoreOptions, run=RunOptions)
+def rewrite(
+    query: Annotated[str, typer.Argument(help="The user's words.")],
+    policy: Policy,
+    data: Annotated[
+        str | None, typer.Option(help="Collection to search: BEIR folder or bundled corpus.")
+    ] = None,
+    history: Annotated[
+        list[str] | None,
+        typer.Option(help="An earlier turn; repeat it, user and assistant alternating."),
+    ] = None,
+    explore: Annotated[
+        bool, typer.Option(help="Draw the action instead of taking the most probable one.")
+    ] = False,
+    *,
+    store: StoreOptions,
+    run: RunOptions,
+) -> None:
+    """Decide for one query and explain the decision."""
+    with session(run) as current:
+        from rl_rewriter.cli.one_query import open_for_serving
+        from rl_rewriter.logs.records import decision_record
+
+        rewriter = open_for_serving(policy, data, store.config(), run.seed, current.progress)
+        found = rewriter.retrieve(query, k=5, history=history or (), explore=explore)
+        record = decision_record(found.decision, found.ranking.documents())
+        current.finish(record, lambda console: show.decision(console, found))

@@ -1,0 +1,80 @@
+"""Earlier turns from whatever a chain has: messages of either framework, pairs, strings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rl_rewriter.errors import InputError
+from rl_rewriter.types import Role, Turn
+
+MAX_TURNS = 50
+"""Of longer conversations only the end is looked at."""
+
+_ROLES: dict[str, Role] = {
+    "user": "user",
+    "human": "user",
+    "humanmessagechunk": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "aimessagechunk": "assistant",
+    "chatbot": "assistant",
+    "model": "assistant",
+}
+
+
+def as_history(messages: Sequence[Any]) -> tuple[Turn, ...]:
+    """Turns, oldest first; messages of other roles (system, tool) and without text are left out.
+
+    Args:
+        messages: LangChain messages, LlamaIndex ChatMessages, (role, text) pairs, mappings with
+            "role" and "content", :class:`Turn`, or plain strings (user and assistant alternating).
+
+    Raises:
+        InputError: A message is none of these.
+    """
+    if isinstance(messages, str):
+        raise InputError("history must be a list of turns, not one string")
+    turns: list[Turn] = []
+    for position, message in list(enumerate(messages))[-MAX_TURNS:]:
+        if isinstance(message, str):
+            turn: Turn | None = Turn("assistant" if position % 2 else "user", message)
+        else:
+            turn = message if isinstance(message, Turn) else _from_message(message)
+        if turn is not None and turn.text.strip():
+            turns.append(turn)
+    return tuple(turns)
+
+
+def _from_message(message: Any) -> Turn | None:
+    if isinstance(message, tuple | list) and len(message) == 2:
+        role, content = message
+    elif isinstance(message, dict):
+        role, content = message.get("role", message.get("type")), message.get("content")
+    elif hasattr(message, "content"):
+        role = getattr(message, "role", None) or getattr(message, "type", None)
+        content = message.content
+    else:
+        raise InputError(
+            f"a turn of the history must be a message, a (role, text) pair or a string, not "
+            f"{type(message).__name__}"
+        )
+    name = _ROLES.get(str(getattr(role, "value", role)).lower())
+    return Turn(name, _plain_text(content)) if name is not None else None
+
+
+def _plain_text(content: Any) -> str:
+    """The text of a message whose content may be a list of parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Sequence):
+        parts = [part if isinstance(part, str) else _part_text(part) for part in content]
+        return " ".join(part for part in parts if part)
+    return ""
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, dict):
+        text = part.get("text", "")
+        return text if isinstance(text, str) else ""
+    return str(getattr(part, "text", "") or "")

@@ -1,0 +1,1 @@
+"""The bundled corpus and the demo that trains on it."""

@@ -1,0 +1,1 @@
+"""Environments: one decision an episode, batched at the core, Gymnasium at the face."""

@@ -1,0 +1,32 @@
+"""The one family of exceptions that users of this package meet."""
+
+from __future__ import annotations
+
+
+class RewriterError(Exception):
+    """Root of every error this package raises on purpose; its text is one clear sentence."""
+
+
+class InputError(RewriterError, ValueError):
+    """A query, a judgement, a file or a setting that cannot be used as given."""
+
+
+class CollectionError(RewriterError):
+    """A collection that cannot be searched: empty, unreachable, or of another vector size."""
+
+
+class CheckpointError(RewriterError):
+    """A saved policy that is incomplete, damaged, or made for other actions or features."""
+
+
+class TrainingError(RewriterError):
+    """Training that cannot start or that had to stop, with the step at which it stopped."""
+
+
+class MissingExtraError(RewriterError, ImportError):
+    """An optional package is not installed; the text holds the line that installs it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f'{package} is not installed; run: pip install "rl-rewriter[{extra}]"')
+        self.package = package
+        self.extra = extra

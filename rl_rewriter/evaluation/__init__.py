@@ -1,0 +1,1 @@
+"""Honest comparisons: held-out, paired, with intervals."""

@@ -1,0 +1,123 @@
+"""Paired tests and intervals over queries, or over groups of queries that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rl_rewriter.errors import InputError
+
+Values = npt.NDArray[np.float64]
+DRAWS = 10_000
+EXACT_UP_TO = 13
+"""Up to this number of pairs all sign patterns are enumerated instead of drawn."""
+_CHUNK_CELLS = 20_000_000
+
+
+def randomisation_test(
+    differences: Values,
+    *,
+    groups: Sequence[str] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> float:
+    """Two-sided paired randomisation test of a zero mean (Smucker et al., CIKM 2007).
+
+    Under the null hypothesis a pair's sign is a coin toss. All sign patterns are enumerated where
+    there are few pairs, else ``draws`` are drawn and the observed one counts among them, so that
+    p is never 0. Queries of one group (paraphrases of one need, say) change sign together.
+
+    Args:
+        differences: Value of one system minus the other on each query, shape ``(n,)``.
+        groups: One name a query; every query stands for itself by default.
+        draws: Sign patterns drawn.
+        seed: Seed of the draws.
+
+    Returns:
+        The p-value.
+
+    Raises:
+        InputError: There are no differences, or one isn't finite.
+    """
+    sums, _ = _by_group(_checked(differences), groups)
+    sums = sums[sums != 0]
+    observed = abs(sums.sum())
+    if observed == 0:
+        return 1.0
+    tolerance = observed * (1 - 1e-9)
+    if len(sums) <= EXACT_UP_TO:
+        patterns = (np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums))) & 1
+        return float((np.abs((2 * patterns - 1) @ sums) >= tolerance).mean())
+    rng = np.random.default_rng(seed)
+    at_least, done = 0, 0
+    while done < draws:
+        size = min(draws - done, max(1, _CHUNK_CELLS // len(sums)))
+        signs = 2.0 * rng.integers(0, 2, (size, len(sums)), dtype=np.int8) - 1.0
+        at_least += int((np.abs(signs @ sums) >= tolerance).sum())
+        done += size
+    return (at_least + 1) / (draws + 1)
+
+
+def bootstrap_interval(
+    values: Values,
+    *,
+    groups: Sequence[str] | None = None,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of a mean (Efron, 1979), resampling whole groups.
+
+    Args:
+        values: One value a query, shape ``(n,)``; differences for a paired interval.
+        groups: One name a query; every query stands for itself by default.
+        level: Coverage.
+        draws: Resamples.
+        seed: Seed of the resamples.
+
+    Raises:
+        InputError: There are no values, or one isn't finite.
+    """
+    sums, counts = _by_group(_checked(values), groups)
+    rng = np.random.default_rng(seed)
+    means = np.empty(draws)
+    chunk = max(1, _CHUNK_CELLS // len(sums))
+    for start in range(0, draws, chunk):
+        rows = rng.integers(0, len(sums), (min(chunk, draws - start), len(sums)))
+        means[start : start + len(rows)] = sums[rows].sum(axis=1) / counts[rows].sum(axis=1)
+    tail = 50.0 * (1.0 - level)
+    low, high = np.percentile(means, [tail, 100.0 - tail])
+    return float(low), float(high)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Step-down corrected p-values (Holm, 1979), in the order given."""
+    order = np.argsort(p_values, kind="stable")
+    corrected = np.empty(len(p_values))
+    running = 0.0
+    for rank, position in enumerate(order):
+        running = max(running, min(1.0, (len(p_values) - rank) * p_values[position]))
+        corrected[position] = running
+    return [float(p) for p in corrected]
+
+
+def _checked(values: Values) -> Values:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not len(array):
+        raise InputError(f"a comparison needs at least one query, got shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError("a comparison got NaN or infinite values")
+    return array
+
+
+def _by_group(values: Values, groups: Sequence[str] | None) -> tuple[Values, Values]:
+    """Sum and number of the values of each group."""
+    if groups is None:
+        return values, np.ones(len(values))
+    if len(groups) != len(values):
+        raise InputError(f"got {len(groups)} groups for {len(values)} queries")
+    _, index = np.unique(np.asarray(groups), return_inverse=True)
+    sums = np.bincount(index, weights=values).astype(np.float64)
+    return sums, np.bincount(index).astype(np.float64)

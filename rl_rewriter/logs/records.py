@@ -1,0 +1,80 @@
+"""Decisions and feedback as the JSON objects of the decision-log format."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from rl_rewriter.types import Feedback, RewriteDecision, ScoredDocument
+
+SCHEMA = 1
+QueryPrivacy = Literal["text", "hash", "none"]
+
+
+def decision_record(
+    decision: RewriteDecision,
+    documents: Sequence[ScoredDocument] = (),
+    *,
+    log_queries: QueryPrivacy = "text",
+    tags: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """One decision with the ids and scores of what came back; texts of documents are never logged.
+
+    Args:
+        decision: The decision.
+        documents: What the retriever returned, best first.
+        log_queries: "text" keeps the words, "hash" a digest of them, "none" nothing.
+        tags: Anything JSON that the caller wants beside it.
+    """
+    return {
+        "schema": SCHEMA,
+        "type": "decision",
+        "id": decision.id,
+        "time": decision.time,
+        "query": _private(decision.query.text, log_queries),
+        "history_len": len(decision.query.history),
+        "action": decision.action,
+        "strength": decision.strength,
+        "texts": [_private(text, log_queries) for text in decision.rewrite.texts],
+        "propensity": decision.propensity,
+        "probabilities": dict(decision.probabilities),
+        "state": list(decision.state) if decision.state is not None else None,
+        "state_schema": decision.state_schema,
+        "policy_version": decision.policy_version,
+        "policy_name": decision.policy_name,
+        "explored": decision.explored,
+        "reason": decision.reason,
+        "documents": [{"id": d.id, "score": _finite(d.score)} for d in documents],
+        "latency_ms": round(decision.latency_ms, 3),
+        "cost": decision.cost,
+        "tags": dict(tags or {}),
+    }
+
+
+def feedback_record(feedback: Feedback) -> dict[str, Any]:
+    """One outcome, joined to its decision by id."""
+    return {
+        "schema": SCHEMA,
+        "type": "feedback",
+        "decision_id": feedback.decision_id,
+        "time": feedback.time,
+        "kind": feedback.kind,
+        "value": feedback.value,
+        "position": feedback.position,
+        "document_id": feedback.document_id,
+    }
+
+
+def _finite(score: float) -> float | None:
+    """JSON knows no NaN and no infinity."""
+    return float(score) if math.isfinite(score) else None
+
+
+def _private(text: str, log_queries: QueryPrivacy) -> str | None:
+    if log_queries == "text":
+        return text
+    if log_queries == "hash":
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return None

@@ -1,0 +1,1 @@
+"""Policies act: a distribution over actions for each state, and how to save one."""

@@ -1,0 +1,192 @@
+"""A trained policy on disk: ``policy.safetensors``, ``manifest.json``, ``statistics.json``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rl_rewriter.actions.base import Action
+from rl_rewriter.actions.space import ActionSpace
+from rl_rewriter.errors import CheckpointError
+from rl_rewriter.features.feature_set import FeatureSet
+from rl_rewriter.folders import replacing
+from rl_rewriter.policies.mlp import MlpPolicy
+from rl_rewriter.text.statistics import CollectionStatistics
+from rl_rewriter.types import Matrix
+
+SCHEMA = 1
+_WEIGHTS, _MANIFEST, _STATISTICS = "policy.safetensors", "manifest.json", "statistics.json"
+_DESCRIBED = (_WEIGHTS, _STATISTICS)
+"""Files whose digests stand in the manifest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """All that serving needs.
+
+    Attributes:
+        policy: The learned policy.
+        actions: What its outputs mean.
+        features: What its inputs mean, with their statistics.
+        statistics: Term weights and topics of the collection it was trained on.
+        training: Summary of the training run, for people: settings, results, versions.
+    """
+
+    policy: MlpPolicy
+    actions: ActionSpace
+    features: FeatureSet
+    statistics: CollectionStatistics
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check that the parts belong together."""
+        if self.policy.n_actions != len(self.actions):
+            raise CheckpointError(
+                f"the policy chooses among {self.policy.n_actions} actions but "
+                f"{len(self.actions)} are given: {', '.join(self.actions.names)}"
+            )
+        if self.policy.n_features != len(self.features.columns):
+            raise CheckpointError(
+                f"the policy reads {self.policy.n_features} features but "
+                f"{len(self.features.columns)} are given"
+            )
+
+
+def save_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
+    """Write a checkpoint as a folder, all of it or nothing; an older one there is replaced.
+
+    Raises:
+        CheckpointError: The folder holds something else than a policy.
+    """
+    from safetensors.numpy import save
+
+    _refuse_other_content(folder)
+    arrays = {**checkpoint.policy.arrays(), **checkpoint.features.arrays()}
+    files = {
+        _WEIGHTS: save({name: _contiguous(array) for name, array in arrays.items()}),
+        _STATISTICS: _to_json(checkpoint.statistics.to_json()),
+    }
+    manifest = {
+        "schema": SCHEMA,
+        "policy": {"kind": checkpoint.policy.name, "version": checkpoint.policy.version},
+        "actions": checkpoint.actions.to_json(),
+        "actions_fingerprint": checkpoint.actions.fingerprint,
+        "features": checkpoint.features.to_json(),
+        "columns": list(checkpoint.features.columns),
+        "features_fingerprint": checkpoint.features.fingerprint,
+        "files": {name: _digest(content) for name, content in files.items()},
+        "training": dict(checkpoint.training),
+    }
+    with replacing(folder) as temporary:
+        for name, content in {**files, _MANIFEST: _to_json(manifest, indent=2)}.items():
+            (temporary / name).write_bytes(content)
+
+
+def load_checkpoint(folder: Path, *, own_actions: Iterable[Action] = ()) -> Checkpoint:
+    """Read a checkpoint back; torch isn't needed.
+
+    Args:
+        folder: What :func:`save_checkpoint` wrote.
+        own_actions: Actions of the user's own that it was trained with.
+
+    Raises:
+        CheckpointError: A file is missing or damaged, or the actions or features are not those
+            that it was trained with; the text says which.
+    """
+    described = folder / _MANIFEST
+    manifest = _parse_json(described, _read(described))
+    if manifest.get("schema") != SCHEMA:
+        raise CheckpointError(
+            f"{described} has schema {manifest.get('schema')!r}; this version reads {SCHEMA}"
+        )
+    try:
+        contents = {name: _read_as_described(folder / name, manifest) for name in _DESCRIBED}
+        arrays = _parse_arrays(folder / _WEIGHTS, contents[_WEIGHTS])
+        actions = ActionSpace.from_json(manifest["actions"], own_actions)
+        features = FeatureSet.restore(manifest["features"], arrays)
+        statistics = CollectionStatistics.from_json(
+            _parse_json(folder / _STATISTICS, contents[_STATISTICS])
+        )
+        _compare("actions", manifest["actions_fingerprint"], actions.fingerprint, actions.names)
+        _compare(
+            "features", manifest["features_fingerprint"], features.fingerprint, features.columns
+        )
+        policy = MlpPolicy.restore(arrays)
+        return Checkpoint(policy, actions, features, statistics, manifest.get("training", {}))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"{folder} is not a complete policy ({type(error).__name__}: {error}); train it again"
+        ) from error
+
+
+def _compare(what: str, expected: str, found: str, names: Iterable[str]) -> None:
+    if expected != found:
+        raise CheckpointError(
+            f"the policy was trained with other {what} (fingerprint {expected}) than there are now "
+            f"({found}: {', '.join(names)}); train it again or use the version it was trained with"
+        )
+
+
+def _refuse_other_content(folder: Path) -> None:
+    if folder.is_dir():
+        is_free = (folder / _MANIFEST).exists() or not any(folder.iterdir())
+    else:
+        is_free = not folder.exists()
+    if not is_free:
+        raise CheckpointError(f"{folder} holds something else than a policy; give another folder")
+
+
+def _contiguous(array: Matrix) -> Matrix:
+    return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _to_json(record: Mapping[str, Any], indent: int | None = None) -> bytes:
+    return json.dumps(record, ensure_ascii=False, indent=indent).encode()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} does not exist; give the folder of a saved policy") from None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error}") from error
+
+
+def _read_as_described(path: Path, manifest: Mapping[str, Any]) -> bytes:
+    content = _read(path)
+    if manifest["files"][path.name] != _digest(content):
+        raise CheckpointError(
+            f"{path} is damaged or belongs to another policy: its manifest describes other content"
+        )
+    return content
+
+
+def _parse_json(path: Path, content: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from error
+    if not isinstance(record, dict):
+        raise CheckpointError(f"{path} holds no JSON object")
+    return record
+
+
+def _parse_arrays(path: Path, content: bytes) -> dict[str, Matrix]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        return load(content)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from error

@@ -1,0 +1,105 @@
+"""BM25 over a fixed list of documents, scored for many queries, kept on disk as a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rl_rewriter.errors import InputError
+from rl_rewriter.folders import replacing
+from rl_rewriter.retrieval.ranking import top_ranking
+from rl_rewriter.text.tokens import index_terms
+from rl_rewriter.types import Ranking, Rewrite, Vector
+
+_SCHEMA = 1
+"""Of the stored index; to be raised when documents are tokenised or scored in another way."""
+_EMPTY_DOCUMENT = "\u0000"
+"""Stands for documents without any term: bm25s wants at least one token somewhere."""
+
+
+class Bm25Index:
+    """Okapi BM25 in Lucene's variant (k1 = 1.5, b = 0.75) through bm25s.
+
+    Args:
+        ids: Document ids.
+        texts: Document texts in the same order.
+    """
+
+    def __init__(self, ids: Sequence[str], texts: Sequence[str]) -> None:
+        if len(ids) != len(texts):
+            raise InputError(f"BM25 got {len(ids)} ids for {len(texts)} texts")
+        self.ids = tuple(ids)
+        self._bm25 = _index([index_terms(text) or [_EMPTY_DOCUMENT] for text in texts])
+
+    def __len__(self) -> int:
+        """Number of documents."""
+        return len(self.ids)
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """Document id -> position in the arrays that :meth:`scores` returns."""
+        return {id_: row for row, id_ in enumerate(self.ids)}
+
+    def scores(self, rewrite: Rewrite) -> Vector:
+        """BM25 score of every document for the weighted texts of a rewrite, shape ``(len(self),)``.
+
+        Scores of several texts are mixed linearly: for BM25, a sum over terms, that is the same as
+        a query whose terms carry the texts' weights.
+        """
+        total = np.zeros(len(self.ids), dtype=np.float32)
+        for text, weight in zip(rewrite.texts, rewrite.weights, strict=True):
+            terms = index_terms(text)
+            if terms and weight > 0 and len(self.ids):
+                total += weight * np.asarray(self._bm25.get_scores(terms), dtype=np.float32)
+        return total
+
+    def top(
+        self, rewrite: Rewrite, k: int, allowed: npt.NDArray[np.bool_] | None = None
+    ) -> Ranking:
+        """The ``k`` best documents with a score above zero, of those allowed."""
+        scores = self.scores(rewrite)
+        if allowed is not None:
+            scores = np.where(allowed, scores, 0.0)
+        return top_ranking(self.ids, scores, k, above=0.0)
+
+    def save(self, folder: Path, *, fingerprint: str) -> None:
+        """Write the index as a folder: everything or nothing.
+
+        Args:
+            folder: Where to; an older index there is replaced.
+            fingerprint: What the documents were, for :meth:`load` to compare.
+        """
+        record = {"schema": _SCHEMA, "fingerprint": fingerprint, "ids": list(self.ids)}
+        with replacing(folder) as temporary:
+            self._bm25.save(str(temporary), show_progress=False)
+            (temporary / "documents.json").write_text(json.dumps(record), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path, *, fingerprint: str) -> Bm25Index | None:
+        """Read an index back; None where there is none, or it is damaged or of other documents."""
+        from bm25s import BM25
+
+        try:
+            record = json.loads((folder / "documents.json").read_text(encoding="utf-8"))
+            if record["schema"] != _SCHEMA or record["fingerprint"] != fingerprint:
+                return None
+            index = cls.__new__(cls)
+            index.ids = tuple(record["ids"])
+            index._bm25 = BM25.load(str(folder), show_progress=False)
+        except (OSError, EOFError, ValueError, KeyError, TypeError):
+            return None
+        return index
+
+
+def _index(token_lists: list[list[str]]) -> Any:
+    from bm25s import BM25
+
+    bm25 = BM25(method="lucene", k1=1.5, b=0.75, backend="numpy")
+    bm25.index(token_lists or [[_EMPTY_DOCUMENT]], show_progress=False)
+    return bm25

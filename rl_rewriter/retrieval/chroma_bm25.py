@@ -1,0 +1,115 @@
+"""The BM25 index that belongs to a Chroma collection: built from it, kept on disk, kept fresh."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rl_rewriter.retrieval.bm25 import Bm25Index
+from rl_rewriter.retrieval.chroma import read_texts
+from rl_rewriter.types import Filters
+
+_logger = logging.getLogger(__name__)
+
+
+def default_cache_dir() -> Path:
+    """Folder of indexes and embeddings: ``RL_REWRITER_CACHE``, else the user's cache folder."""
+    if configured := os.environ.get("RL_REWRITER_CACHE"):
+        return Path(configured)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rl_rewriter"
+
+
+class ChromaBm25:
+    """BM25 over the texts of a Chroma collection.
+
+    The index is read from disk when its fingerprint matches the collection's texts, else built and
+    written. Every ``refresh_seconds`` the collection's ids are compared with the index's, and
+    additions and deletions lead to a rebuild. Texts edited in place under the same id are noticed
+    by :meth:`refresh`, which opening and training call.
+
+    Filters are answered by Chroma itself at every call, so they mean here what they mean there.
+
+    Args:
+        collection: A ``chromadb`` collection.
+        cache_dir: Folder for indexes; None for the user's cache folder.
+        refresh_seconds: How long changes may go unnoticed.
+    """
+
+    def __init__(
+        self, collection: Any, *, cache_dir: Path | None = None, refresh_seconds: float = 30.0
+    ) -> None:
+        self._collection = collection
+        self._folder = (cache_dir or default_cache_dir()) / "bm25" / str(collection.id)
+        self._refresh_seconds = refresh_seconds
+        self._lock = threading.Lock()
+        self._index: Bm25Index | None = None
+        self._ids_digest = ""
+        self._checked = 0.0
+
+    def current_index(self) -> Bm25Index:
+        """The index, built or refreshed where that is due."""
+        index = self._index
+        if index is not None and time.monotonic() - self._checked < self._refresh_seconds:
+            return index
+        with self._lock:
+            if self._index is None or self._ids_changed():
+                self._index = self._open()
+            self._checked = time.monotonic()
+            return self._index
+
+    def refresh(self) -> None:
+        """Compare all texts with the index and rebuild it where they differ."""
+        with self._lock:
+            self._index = self._open()
+            self._checked = time.monotonic()
+
+    def allowed(self, filters: Filters | None, index: Bm25Index) -> npt.NDArray[np.bool_] | None:
+        """Which documents of ``index`` the filter lets through, ``(n,)``; None for all of them."""
+        if filters is None or not (filters.where or filters.where_document):
+            return None
+        found = self._collection.get(
+            where=dict(filters.where) if filters.where else None,
+            where_document=dict(filters.where_document) if filters.where_document else None,
+            include=[],
+        )
+        mask = np.zeros(len(index), dtype=np.bool_)
+        rows = index.rows
+        mask[[rows[id_] for id_ in found["ids"] if id_ in rows]] = True
+        return mask
+
+    def _ids_changed(self) -> bool:
+        if self._index is None or self._collection.count() != len(self._index):
+            return True
+        return _digest(self._collection.get(include=[])["ids"]) != self._ids_digest
+
+    def _open(self) -> Bm25Index:
+        documents = list(read_texts(self._collection))
+        ids = [id_ for id_, _ in documents]
+        self._ids_digest = _digest(ids)
+        fingerprint = _digest(part for document in sorted(documents) for part in document)
+        stored = Bm25Index.load(self._folder, fingerprint=fingerprint)
+        if stored is not None:
+            return stored
+        index = Bm25Index(ids, [text for _, text in documents])
+        try:
+            index.save(self._folder, fingerprint=fingerprint)
+        except OSError as error:
+            _logger.warning("BM25 index kept in memory only: %s", error)
+        return index
+
+
+def _digest(parts: Iterable[str]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        digest.update(part.encode("utf-8", "surrogatepass"))
+        digest.update(b"\0")
+    return digest.hexdigest()

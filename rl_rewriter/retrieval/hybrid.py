@@ -1,0 +1,185 @@
+"""A retriever joined with BM25 over the same documents: rankings fused at a weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from rl_rewriter.retrieval.bm25 import Bm25Index
+from rl_rewriter.retrieval.protocols import (
+    DocumentColumns,
+    DocumentSource,
+    FilterList,
+    Retriever,
+    VectorSource,
+)
+from rl_rewriter.retrieval.ranking import min_max, top_ranking
+from rl_rewriter.types import (
+    Filters,
+    Matrix,
+    Needs,
+    Ranking,
+    Rewrite,
+    TermStatistics,
+)
+
+FUSION_DEPTH = 100
+"""Documents taken from each ranking before they are fused."""
+
+
+class BaseRetriever(Retriever, DocumentSource, Protocol):
+    """A retriever whose documents can be fetched by id."""
+
+
+class LexicalIndex(Protocol):
+    """A BM25 index over the same documents, with the same filters."""
+
+    def current_index(self) -> Bm25Index:
+        """The index as of now."""
+        ...
+
+    def allowed(self, filters: Filters | None, index: Bm25Index) -> npt.NDArray[np.bool_] | None:
+        """Which documents a filter lets through; None for all."""
+        ...
+
+
+class HybridRetriever:
+    """Adds BM25 evidence and fusion to a base retriever.
+
+    A rewrite with ``lexical_weight`` w is searched in both; over the union of both top
+    ``FUSION_DEPTH`` each score is min-max normalised per query and a document's score is
+    ``(1 - w) base + w bm25`` (convex combination: Bruch et al., 2023, arXiv 2210.11934). Documents
+    that the base ranking lacks count as its lowest. All other rewrites go to the base untouched.
+
+    Args:
+        base: The retriever.
+        lexical: BM25 over the same documents.
+        default_weight: Weight used for rewrites that name none: above 0, this is a hybrid search
+            whose "keep" is fused as well.
+    """
+
+    def __init__(
+        self, base: BaseRetriever, lexical: LexicalIndex, *, default_weight: float = 0.0
+    ) -> None:
+        self.base = base
+        self.name = "hybrid" if default_weight > 0 else base.name
+        self._index = lexical
+        self._default_weight = default_weight
+
+    @property
+    def offers(self) -> Needs:
+        """What the base offers, BM25, and the vectors of BM25's documents where it has vectors."""
+        offers = self.base.offers | Needs.LEXICAL
+        return offers | Needs.LEXICAL_VECTORS if Needs.VECTOR in offers else offers
+
+    def search(
+        self,
+        rewrites: Sequence[Rewrite],
+        *,
+        k: int,
+        filters: FilterList | None = None,
+        with_documents: bool = False,
+    ) -> list[Ranking]:
+        """See :meth:`rl_rewriter.retrieval.protocols.Retriever.search`."""
+        restrictions = list(filters) if filters is not None else [None] * len(rewrites)
+        weights = [rewrite.lexical_weight or self._default_weight for rewrite in rewrites]
+        plain = [row for row, weight in enumerate(weights) if weight == 0]
+        fused = [row for row, weight in enumerate(weights) if weight > 0]
+        rankings: dict[int, Ranking] = {}
+        if plain:
+            found = self.base.search(
+                [rewrites[row] for row in plain],
+                k=k,
+                filters=[restrictions[row] for row in plain],
+                with_documents=with_documents,
+            )
+            rankings.update(zip(plain, found, strict=True))
+        if fused:
+            found = self.base.search(
+                [rewrites[row] for row in fused],
+                k=max(k, FUSION_DEPTH),
+                filters=[restrictions[row] for row in fused],
+            )
+            index = self._index.current_index()
+            masks = self._masks([restrictions[row] for row in fused], index)
+            for row, base, mask in zip(fused, found, masks, strict=True):
+                ranking = _fuse(index, base, rewrites[row], weights[row], k, mask)
+                rankings[row] = self._with_documents(ranking) if with_documents else ranking
+        return [rankings[row] for row in range(len(rewrites))]
+
+    def lexical(
+        self, texts: Sequence[str], *, k: int, filters: FilterList | None = None
+    ) -> list[Ranking]:
+        """BM25 rankings, one a text."""
+        index = self._index.current_index()
+        masks = self._masks(filters or [None] * len(texts), index)
+        return [
+            index.top(Rewrite(texts=(text,)), k, mask)
+            for text, mask in zip(texts, masks, strict=True)
+        ]
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embeddings by the base retriever."""
+        return self._vectors().embed_queries(texts)
+
+    def document_vectors(self, ids: Sequence[str]) -> Matrix:
+        """Document embeddings by the base retriever."""
+        return self._vectors().document_vectors(ids)
+
+    def documents(self, ids: Sequence[str]) -> DocumentColumns:
+        """Texts and metadata of documents by the base retriever."""
+        return self.base.documents(ids)
+
+    def statistics(self) -> TermStatistics:
+        """Term weights of the collection."""
+        return self.base.statistics()
+
+    def _vectors(self) -> VectorSource:
+        if not isinstance(self.base, VectorSource):
+            raise TypeError(f"the {self.base.name} retriever has no vectors")
+        return self.base
+
+    def _masks(
+        self, filters: Sequence[Filters | None], index: Bm25Index
+    ) -> list[npt.NDArray[np.bool_] | None]:
+        distinct = {f: self._index.allowed(f, index) for f in dict.fromkeys(filters)}
+        return [distinct[f] for f in filters]
+
+    def _with_documents(self, ranking: Ranking) -> Ranking:
+        """Fetch texts and metadata; documents deleted since the index was built drop out."""
+        texts, metadatas = self.base.documents(ranking.ids)
+        alive = [row for row, text in enumerate(texts) if text is not None]
+        return Ranking(
+            ids=tuple(ranking.ids[row] for row in alive),
+            scores=ranking.scores[alive],
+            texts=tuple(texts[row] or "" for row in alive),
+            metadatas=tuple(metadatas[row] for row in alive),
+        )
+
+
+def _fuse(
+    index: Bm25Index,
+    base: Ranking,
+    rewrite: Rewrite,
+    weight: float,
+    k: int,
+    allowed: npt.NDArray[np.bool_] | None,
+) -> Ranking:
+    bm25 = index.scores(Rewrite(texts=(rewrite.text,)))
+    if allowed is not None:
+        bm25 = np.where(allowed, bm25, 0.0).astype(np.float32)
+    extra = top_ranking(index.ids, bm25, FUSION_DEPTH, above=0.0)
+    known = set(base.ids)
+    ids = base.ids + tuple(id_ for id_ in extra.ids if id_ not in known)
+    lowest = base.scores.min() if len(base) else 0.0
+    base_scores = np.full(len(ids), lowest, dtype=np.float32)
+    base_scores[: len(base)] = base.scores
+    rows = index.rows
+    lexical_scores = np.asarray(
+        [bm25[rows[id_]] if id_ in rows else 0.0 for id_ in ids], dtype=np.float32
+    )
+    scores = (1.0 - weight) * min_max(base_scores) + weight * min_max(lexical_scores)
+    return top_ranking(ids, scores.astype(np.float32), k)

@@ -1,0 +1,78 @@
+"""BM25 as a retriever of its own, over documents held in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rl_rewriter.errors import CollectionError, InputError
+from rl_rewriter.retrieval.bm25 import Bm25Index
+from rl_rewriter.retrieval.protocols import DocumentColumns, FilterList
+from rl_rewriter.text.statistics import CollectionStatistics
+from rl_rewriter.text.topics import learn_topics
+from rl_rewriter.types import Filters, Needs, Ranking, Rewrite
+
+
+def refuse_filters(name: str, filters: FilterList | None) -> None:
+    """Raise where a restriction would be dropped silently."""
+    if filters is not None and any(f is not None for f in filters):
+        raise InputError(
+            f"the {name} retriever keeps no metadata and cannot filter; use a Chroma collection"
+        )
+
+
+class Bm25Retriever:
+    """Searches by BM25 alone.
+
+    Args:
+        documents: Document id -> text.
+
+    Raises:
+        CollectionError: There are no documents.
+    """
+
+    name = "bm25"
+    offers = Needs.BLEND | Needs.FIRST_RANKING | Needs.FIRST_TEXTS
+
+    def __init__(self, documents: Mapping[str, str]) -> None:
+        if not documents:
+            raise CollectionError("the collection holds no documents; add some before searching it")
+        self._documents = dict(documents)
+        self._index = Bm25Index(tuple(self._documents), tuple(self._documents.values()))
+
+    def search(
+        self,
+        rewrites: Sequence[Rewrite],
+        *,
+        k: int,
+        filters: FilterList | None = None,
+        with_documents: bool = False,
+    ) -> list[Ranking]:
+        """See :meth:`rl_rewriter.retrieval.protocols.Retriever.search`."""
+        refuse_filters(self.name, filters)
+        rankings = [self._index.top(rewrite, k) for rewrite in rewrites]
+        return [self._with_texts(r) for r in rankings] if with_documents else rankings
+
+    def current_index(self) -> Bm25Index:
+        """The index itself, for fusion."""
+        return self._index
+
+    def allowed(self, filters: Filters | None, index: Bm25Index) -> npt.NDArray[np.bool_] | None:
+        """No restriction: documents in memory have no metadata."""
+        refuse_filters(self.name, [filters])
+        return None
+
+    def documents(self, ids: Sequence[str]) -> DocumentColumns:
+        """Texts and metadata of documents; None for unknown ids."""
+        return tuple(self._documents.get(id_) for id_ in ids), (None,) * len(ids)
+
+    def statistics(self) -> CollectionStatistics:
+        """Term weights and topics of the collection."""
+        texts = list(self._documents.values())
+        return CollectionStatistics.from_texts(texts, learn_topics(texts))
+
+    def _with_texts(self, ranking: Ranking) -> Ranking:
+        texts = tuple(self._documents[id_] for id_ in ranking.ids)
+        return Ranking(ranking.ids, ranking.scores, texts, (None,) * len(texts))

@@ -1,0 +1,40 @@
+"""From arrays of scores to rankings, and from two rankings to one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rl_rewriter.types import Ranking, Vector
+
+
+def top_ranking(ids: Sequence[str], scores: Vector, k: int, *, above: float = -np.inf) -> Ranking:
+    """The ``k`` highest of ``scores`` ``(n,)``, ties in the order of ``ids``.
+
+    Args:
+        ids: Document ids, ``n`` of them.
+        scores: One score a document.
+        k: Documents wanted.
+        above: Only documents that score higher than this.
+    """
+    n_candidates = min(k, len(scores))
+    if n_candidates < len(scores):
+        threshold = np.partition(scores, len(scores) - n_candidates)[len(scores) - n_candidates]
+        candidates = np.flatnonzero(scores >= max(threshold, above))
+    else:
+        candidates = np.arange(len(scores))
+    candidates = candidates[scores[candidates] > above]
+    best = candidates[np.argsort(-scores[candidates], kind="stable")[:k]]
+    return Ranking(tuple(ids[row] for row in best), scores[best].astype(np.float32))
+
+
+def min_max(scores: Vector) -> Vector:
+    """Scores mapped linearly onto [0, 1]; all ones where they do not differ."""
+    if len(scores) == 0:
+        return scores
+    low, high = scores.min(), scores.max()
+    if high <= low:
+        return np.ones_like(scores)
+    normalised: Vector = (scores - low) / (high - low)
+    return normalised

@@ -1,0 +1,439 @@
+"""The component that stands before the retriever: decide, record, learn, save, load."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rl_rewriter.actions.base import Action
+from rl_rewriter.actions.space import ActionSpace, default_actions
+from rl_rewriter.conversation import as_history
+from rl_rewriter.errors import CheckpointError, InputError
+from rl_rewriter.logs.store import DecisionLog
+from rl_rewriter.policies.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from rl_rewriter.policies.decider import Decider, Plan, kept
+from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH
+from rl_rewriter.retrieval.protocols import Retriever, VectorSource
+from rl_rewriter.retrieval.resolving import resolve_vectors
+from rl_rewriter.types import (
+    Feedback,
+    Filters,
+    Matrix,
+    Needs,
+    Qrels,
+    Query,
+    Ranking,
+    Rewrite,
+    RewriteDecision,
+    ScoredDocument,
+    Vector,
+)
+
+if TYPE_CHECKING:
+    from rl_rewriter.training.config import FitConfig
+    from rl_rewriter.training.loop import OnProgress
+    from rl_rewriter.training.report import FitReport
+
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """A decision and the documents that it led to.
+
+    Attributes:
+        decision: What was decided, and why.
+        ranking: The documents, with texts and metadata.
+    """
+
+    decision: RewriteDecision
+    ranking: Ranking
+
+
+class RLQueryRewriter:
+    """Chooses, for each query, what to send to the retriever.
+
+    Untrained, every decision is keep. Safe for several threads: the policy in use is one immutable
+    object, replaced as a whole by :meth:`fit`.
+
+    Args:
+        retriever: Any batched retriever; None where each call of :meth:`decide` brings its own.
+        actions: What may be done; by default everything that the retriever can carry out.
+        checkpoint: A trained policy.
+        log: Decision log or path of one; None logs nothing.
+        seed: Seed of exploration.
+    """
+
+    def __init__(
+        self,
+        retriever: Retriever | None = None,
+        *,
+        actions: ActionSpace | None = None,
+        checkpoint: Checkpoint | None = None,
+        log: DecisionLog | str | Path | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.retriever = retriever
+        self._actions = actions
+        self._decider = Decider(checkpoint) if checkpoint is not None else None
+        self.log = DecisionLog(log) if isinstance(log, str | Path) else log
+        self._seeds = np.random.SeedSequence(seed)
+        self._seeds_lock = threading.Lock()
+
+    @classmethod
+    def from_retriever(cls, retriever: Retriever, **settings: Any) -> RLQueryRewriter:
+        """Stand before any batched :class:`rl_rewriter.retrieval.protocols.Retriever`."""
+        return cls(retriever, **settings)
+
+    @classmethod
+    def from_chroma(
+        cls, collection: Any, embedder: Any, *, cache_dir: Path | None = None, **settings: Any
+    ) -> RLQueryRewriter:
+        """Stand before a Chroma collection.
+
+        Args:
+            collection: A ``chromadb`` collection.
+            embedder: What embedded its documents: LangChain Embeddings, a LlamaIndex embedding, a
+                SentenceTransformer, a Chroma embedding function, or a model's name.
+            cache_dir: Where the BM25 index is kept; the user's cache folder by default.
+            settings: As for the class itself.
+        """
+        from rl_rewriter.retrieval.over_chroma import chroma_retriever
+
+        return cls(chroma_retriever(collection, embedder, cache_dir=cache_dir), **settings)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        retriever: Retriever | None = None,
+        actions: Iterable[Action] = (),
+        **settings: Any,
+    ) -> RLQueryRewriter:
+        """Load a saved policy; torch isn't needed.
+
+        Args:
+            folder: What :meth:`save` wrote.
+            retriever: Where to search; the adapters bring their own.
+            actions: Actions of your own that it was trained with.
+            settings: ``log`` and ``seed``, as for the class itself.
+
+        Raises:
+            CheckpointError: The folder holds no policy, a damaged one, or one of other actions or
+                features than this version's; the text says which.
+        """
+        checkpoint = load_checkpoint(Path(folder), own_actions=actions)
+        return cls(retriever, checkpoint=checkpoint, actions=checkpoint.actions, **settings)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the trained policy as a folder of safetensors and JSON.
+
+        Raises:
+            CheckpointError: Nothing has been trained.
+        """
+        if self._decider is None:
+            raise CheckpointError(
+                "there is no trained policy to save; call fit(queries, qrels) first"
+            )
+        save_checkpoint(self._decider.checkpoint, Path(folder))
+
+    @property
+    def policy_version(self) -> str:
+        """Version of the policy in use, or "untrained"."""
+        return self._decider.version if self._decider is not None else "untrained"
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The policy in use with all that belongs to it."""
+        return self._decider.checkpoint if self._decider is not None else None
+
+    @property
+    def actions(self) -> ActionSpace:
+        """What may be done."""
+        if self._actions is not None:
+            return self._actions
+        return default_actions(self._searchable().offers)
+
+    def fit(
+        self,
+        queries: Sequence[Query] | Mapping[str, str],
+        qrels: Qrels,
+        *,
+        config: FitConfig | None = None,
+        groups: Sequence[str] | None = None,
+        on_progress: OnProgress | None = None,
+        metrics_dir: Path | None = None,
+    ) -> FitReport:
+        """Learn online: the retriever is the environment, the judgements are the reward.
+
+        Validation queries are held out from ``queries`` here; a test set is yours to keep apart.
+
+        Args:
+            queries: Queries with ids, or id -> text.
+            qrels: Query id -> document id -> grade.
+            config: Settings (:class:`rl_rewriter.training.config.FitConfig`).
+            groups: One name a query; a group is never divided between training and validation.
+            on_progress: Called with stage, done, total.
+            metrics_dir: Where training metrics are written; nowhere by default.
+
+        Returns:
+            What was done and how it went on the validation queries.
+
+        Raises:
+            InputError: No query is judged, or too few are.
+            TrainingError: Training diverged.
+            MissingExtraError: A package for training isn't installed.
+        """
+        from rl_rewriter.training.fit import fit_policy
+
+        if isinstance(queries, Mapping):
+            queries = [Query(text, id=name) for name, text in queries.items()]
+        checkpoint, report = fit_policy(
+            queries,
+            qrels,
+            self._searchable(),
+            actions=self._actions,
+            config=config,
+            groups=groups,
+            on_progress=on_progress,
+            metrics_dir=metrics_dir,
+        )
+        self._decider = Decider(checkpoint)
+        return report
+
+    def decide(
+        self,
+        query: Query | str,
+        *,
+        history: Sequence[Any] | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+        explore: bool = False,
+        retriever: Retriever | None = None,
+        decision_id: str | None = None,
+    ) -> RewriteDecision:
+        """Decide what to send for one query; keep, with a named reason, where anything fails.
+
+        Args:
+            query: The user's words.
+            history: Earlier turns, oldest first: LangChain or LlamaIndex messages, (role, text)
+                pairs, or plain strings, user and assistant alternating.
+            filters: Restriction of the search: a Chroma ``where`` or :class:`Filters`.
+            explore: Draw the action from the policy's distribution instead of taking the most
+                probable one; the propensity says with what probability it was drawn.
+            retriever: Where to look; the rewriter's own by default.
+            decision_id: Name of the decision; a random one by default.
+
+        Raises:
+            InputError: The query isn't a string.
+        """
+        asked = as_query(query, history=history, filters=filters)
+        return self.plan(
+            asked, explore=explore, retriever=retriever, decision_id=decision_id
+        ).decision
+
+    def plan(
+        self,
+        query: Query,
+        *,
+        explore: bool = False,
+        retriever: Retriever | None = None,
+        decision_id: str | None = None,
+        depth: int = EVIDENCE_DEPTH,
+        with_documents: bool = False,
+        allowed: Needs | None = None,
+    ) -> Plan:
+        """Decide, and hand on what was looked at, so that adapters don't search it again.
+
+        Args as for :meth:`decide` and :meth:`rl_rewriter.policies.decider.Decider.plan`.
+        """
+        decider = self._decider
+        if decider is None:
+            return Plan(kept(query, "untrained", decision_id=decision_id))
+        target = retriever if retriever is not None else self.retriever
+        if target is None:
+            return Plan(kept(query, "fallback:no_retriever", decision_id=decision_id))
+        return decider.plan(
+            query,
+            target,
+            rng=self._fresh_rng() if explore else None,
+            depth=depth,
+            with_documents=with_documents,
+            decision_id=decision_id,
+            allowed=allowed,
+        )
+
+    def retrieve(
+        self,
+        query: Query | str,
+        *,
+        k: int = 10,
+        history: Sequence[Any] | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+        explore: bool = False,
+        retriever: Retriever | None = None,
+        decision_id: str | None = None,
+    ) -> Retrieved:
+        """Decide and search.
+
+        A kept query is served from the first ranking where one was looked at. A rewrite whose
+        search fails is replaced by the query itself, with reason "fallback:search"; an error of
+        that search is the retriever's own and passes through.
+
+        Raises:
+            InputError: The query isn't a string, or k is below 1.
+        """
+        if k < 1:
+            raise InputError(f"k must be at least 1, got {k}")
+        target = retriever if retriever is not None else self._searchable()
+        asked = as_query(query, history=history, filters=filters)
+        plan = self.plan(
+            asked,
+            explore=explore,
+            retriever=target,
+            decision_id=decision_id,
+            depth=max(k, EVIDENCE_DEPTH),
+            with_documents=True,
+        )
+        return search_plan(plan, target, k)
+
+    def record(
+        self,
+        decision: RewriteDecision,
+        documents: Ranking | Sequence[ScoredDocument],
+        *,
+        tags: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Append the decision and what came back to the decision log, where one is configured."""
+        if self.log is not None:
+            found = documents.documents() if isinstance(documents, Ranking) else documents
+            self.log.append_decision(decision, found, tags)
+
+    def feedback(
+        self,
+        decision_id: str,
+        value: float,
+        kind: str = "reward",
+        *,
+        position: int | None = None,
+        document_id: str | None = None,
+    ) -> None:
+        """Append an outcome to the decision log, now or days later.
+
+        Raises:
+            InputError: There is no decision log, or the value isn't a finite number.
+        """
+        if self.log is None:
+            raise InputError("feedback needs a decision log; construct the rewriter with log=PATH")
+        if not isinstance(value, (int, float, np.number)) or not math.isfinite(value):
+            raise InputError(f"feedback must be a finite number, got {value!r}")
+        self.log.append_feedback(
+            Feedback(decision_id, float(value), kind, time.time(), position, document_id)
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and deepcopy: a copy draws from a seed of its own."""
+        with self._seeds_lock:
+            [child] = self._seeds.spawn(1)
+        return {**self.__dict__, "_seeds": child, "_seeds_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._seeds_lock = threading.Lock()
+
+    def _searchable(self) -> Retriever:
+        if self.retriever is None:
+            raise InputError(
+                "this rewriter has no retriever; construct it with from_chroma, from_retriever or "
+                "load(..., retriever=...)"
+            )
+        return self.retriever
+
+    def _fresh_rng(self) -> np.random.Generator:
+        with self._seeds_lock:
+            [child] = self._seeds.spawn(1)
+        return np.random.default_rng(child)
+
+
+def search_plan(plan: Plan, retriever: Retriever, k: int) -> Retrieved:
+    """Carry out a plan: serve the first ranking where the query is kept, else search."""
+    decision, evidence = plan.decision, plan.evidence
+    query, rewrite = decision.query, decision.rewrite
+    if is_kept(decision):
+        return Retrieved(decision, _search_kept(plan, retriever, k))
+    try:
+        if len(rewrite.texts) > 1 and evidence is not None and evidence.vector is not None:
+            rewrite = _mixed(rewrite, query, evidence.vector, retriever)
+        return Retrieved(decision, _search(retriever, rewrite, k, query))
+    except Exception as error:
+        _logger.warning("query kept (fallback:search): %s", type(error).__name__)
+        _logger.debug("query kept", exc_info=True)
+    fallback = kept(
+        query, "fallback:search", decision_id=decision.id, version=decision.policy_version
+    )
+    return Retrieved(fallback, _search_kept(plan, retriever, k))
+
+
+def _mixed(rewrite: Rewrite, query: Query, known: Vector, retriever: Retriever) -> Rewrite:
+    """Resolve a mix of texts with the query's own embedding, which isn't asked for again."""
+    if rewrite.vector is not None or not isinstance(retriever, VectorSource):
+        return rewrite
+
+    def embed(texts: Sequence[str]) -> Matrix:
+        others = [text for text in texts if text != query.text]
+        vectors = dict(zip(others, retriever.embed_queries(others), strict=True))
+        return np.stack([vectors.get(text, known) for text in texts])
+
+    [vector] = resolve_vectors([rewrite], embed)
+    return dataclasses.replace(rewrite, vector=vector)
+
+
+def is_kept(decision: RewriteDecision) -> bool:
+    """Whether what is searched is the query itself, whichever action led to it."""
+    rewrite = decision.rewrite
+    is_same_text = rewrite.texts == (decision.query.text,)
+    return is_same_text and rewrite.vector is None and not rewrite.lexical_weight
+
+
+def as_query(
+    query: Query | str,
+    *,
+    history: Sequence[Any] | None = None,
+    filters: Filters | Mapping[str, Any] | None = None,
+) -> Query:
+    """A Query from what callers have at hand."""
+    asked = query if isinstance(query, Query) else Query(query)
+    if history is not None:
+        asked = dataclasses.replace(asked, history=as_history(history))
+    if filters is not None:
+        if not isinstance(filters, Filters | Mapping):
+            raise InputError(f"filters must be a mapping, not {type(filters).__name__}")
+        restriction = filters if isinstance(filters, Filters) else Filters(where=dict(filters))
+        asked = dataclasses.replace(asked, filters=restriction)
+    return asked
+
+
+def _search_kept(plan: Plan, retriever: Retriever, k: int) -> Ranking:
+    """The first ranking where it was looked at with its documents, else a search."""
+    query, evidence = plan.decision.query, plan.evidence
+    rewrite = Rewrite.keep(query)
+    if evidence is not None:
+        if evidence.first is not None and evidence.first.texts is not None:
+            return evidence.first.top(k)
+        rewrite = dataclasses.replace(rewrite, vector=evidence.vector)
+    return _search(retriever, rewrite, k, query)
+
+
+def _search(retriever: Retriever, rewrite: Rewrite, k: int, query: Query) -> Ranking:
+    [ranking] = retriever.search([rewrite], k=k, filters=[query.filters], with_documents=True)
+    return ranking

@@ -1,0 +1,1 @@
+"""Words: tokens, stop words and scripts, for English and Chinese."""

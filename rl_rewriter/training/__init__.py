@@ -1,0 +1,1 @@
+"""Trainers learn: from an environment's outcomes to a policy."""

@@ -1,0 +1,178 @@
+"""From judged queries to a checkpoint: split, table, REINFORCE, choice on validation queries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rl_rewriter.actions.space import ActionSpace, default_actions
+from rl_rewriter.envs.retrieval import gather_evidence, judged, reward_table
+from rl_rewriter.envs.table import RewardTable
+from rl_rewriter.errors import CollectionError, InputError
+from rl_rewriter.features.feature_set import FeatureSet, default_features
+from rl_rewriter.policies.checkpoint import Checkpoint
+from rl_rewriter.retrieval.protocols import DocumentSource, Retriever
+from rl_rewriter.text.statistics import CollectionStatistics
+from rl_rewriter.training.config import FitConfig
+from rl_rewriter.training.loop import OnProgress, train_on_tables
+from rl_rewriter.training.report import FitReport, fit_warnings, training_summary
+from rl_rewriter.training.splits import conversation_of, query_fingerprint, split_rows
+from rl_rewriter.types import Qrels, Query
+
+
+def fit_policy(
+    queries: Sequence[Query],
+    qrels: Qrels,
+    retriever: Retriever,
+    *,
+    actions: ActionSpace | None = None,
+    config: FitConfig | None = None,
+    groups: Sequence[str] | None = None,
+    on_progress: OnProgress | None = None,
+    metrics_dir: Path | None = None,
+) -> tuple[Checkpoint, FitReport]:
+    """Train a policy against a retriever and judged queries.
+
+    Args:
+        queries: Queries with ids.
+        qrels: Judgements by query id.
+        retriever: The environment.
+        actions: What may be done; all built-in actions that the retriever can carry out by default.
+        config: Settings.
+        groups: One name a query; queries of a group are never divided between training and
+            validation. By default the queries of one conversation belong together.
+        on_progress: Told how far each stage is.
+        metrics_dir: Where training metrics are written; nowhere by default.
+
+    Returns:
+        The checkpoint and the report.
+
+    Raises:
+        InputError: No query is judged, judgements name unknown documents, or there are too few
+            queries to hold some out.
+        CollectionError: The collection is empty or cannot be searched.
+        TrainingError: Training diverged.
+        MissingExtraError: torch or scikit-learn isn't installed.
+    """
+    config = config or FitConfig()
+    tell = on_progress or (lambda stage, done, total: None)
+    space = actions or default_actions(retriever.offers)
+    usable, train_rows, validation_rows = _split(queries, qrels, groups, config)
+    _check_documents(usable, qrels, retriever)
+    clock = _Clock()
+    statistics = collection_statistics(retriever)
+    clock.lap("statistics")
+    table, features = _prepare(
+        usable, train_rows, qrels, retriever, space, statistics, config, tell
+    )
+    clock.lap("reward_table")
+    outcome = train_on_tables(
+        table.subset(train_rows), table.subset(validation_rows), config, tell, metrics_dir
+    )
+    clock.lap("train")
+    report = FitReport(
+        policy_version=outcome.policy.version,
+        seconds=clock.laps,
+        episodes=config.reinforce.episodes,
+        n_train=len(train_rows),
+        validation=outcome.validation,
+        best_fixed=table.action_names[int(table.values.mean(axis=0).argmax())],
+        kl=outcome.kl,
+        chosen_update=outcome.update,
+        seen=tuple(query_fingerprint(query) for query in usable),
+        table=table,
+        warnings=fit_warnings(len(train_rows), outcome.validation),
+    )
+    summary = training_summary(config, report, retriever)
+    return Checkpoint(outcome.policy, space, features, statistics, summary), report
+
+
+def collection_statistics(retriever: Retriever) -> CollectionStatistics:
+    """Term weights of the retriever's collection in the form that a checkpoint stores.
+
+    Raises:
+        CollectionError: The collection is empty.
+    """
+    statistics = retriever.statistics()
+    if not isinstance(statistics, CollectionStatistics):
+        return CollectionStatistics(n_documents=statistics.n_documents)
+    if not statistics.n_documents:
+        raise CollectionError("the collection holds no documents; add some before training on it")
+    return statistics
+
+
+class _Clock:
+    """Wall time by stage, in seconds."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._started = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.laps[stage] = round(now - self._started, 3)
+        self._started = now
+
+
+def _split(
+    queries: Sequence[Query], qrels: Qrels, groups: Sequence[str] | None, config: FitConfig
+) -> tuple[list[Query], list[int], list[int]]:
+    if groups is not None and len(groups) != len(queries):
+        raise InputError(f"got {len(groups)} groups for {len(queries)} queries")
+    ids = [query.id for query in queries]
+    if len(set(ids)) != len(ids) or "" in ids:
+        raise InputError("every query to train on needs an id of its own: Query(text, id=...)")
+    group_of = dict(zip(ids, groups, strict=True)) if groups is not None else {}
+    usable = judged(queries, qrels)
+    train_rows, validation_rows = split_rows(
+        [group_of.get(query.id) or conversation_of(query) for query in usable],
+        config.validation_share,
+        seed=config.reinforce.seed,
+    )
+    return usable, train_rows, validation_rows
+
+
+def _check_documents(queries: Sequence[Query], qrels: Qrels, retriever: Retriever) -> None:
+    """A relevant document that isn't there would silently make every action look worse."""
+    if not isinstance(retriever, DocumentSource):
+        return
+    wanted = {id_ for q in queries for id_, grade in qrels[q.id].items() if grade > 0}
+    ids = sorted(wanted)
+    texts, _ = retriever.documents(ids)
+    unknown = [id_ for id_, text in zip(ids, texts, strict=True) if text is None]
+    if unknown:
+        raise InputError(
+            f"judgements name {len(unknown)} documents that the collection doesn't hold, such as "
+            f"{unknown[0]!r}; add them or leave these judgements out"
+        )
+
+
+def _prepare(
+    queries: Sequence[Query],
+    train_rows: Sequence[int],
+    qrels: Qrels,
+    retriever: Retriever,
+    actions: ActionSpace,
+    statistics: CollectionStatistics,
+    config: FitConfig,
+    tell: OnProgress,
+) -> tuple[RewardTable, FeatureSet]:
+    """The reward table of all queries, with features fitted on the training rows alone."""
+    evidence = gather_evidence(
+        queries, retriever, statistics, actions, default_features(retriever.offers)
+    )
+    learned_from = [evidence[row] for row in train_rows]
+    features = default_features(
+        retriever.offers, learned_from, embedding_components=config.embedding_components
+    ).fitted(learned_from)
+    table = reward_table(
+        evidence,
+        qrels,
+        retriever,
+        actions,
+        features,
+        config.reward,
+        on_progress=lambda done: tell("reward table", done, len(queries)),
+    )
+    return table, features

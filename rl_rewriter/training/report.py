@@ -1,0 +1,93 @@
+"""What a fit did, for people and for the checkpoint's manifest."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from importlib import metadata
+from typing import Any
+
+from rl_rewriter.envs.table import RewardTable
+from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.training.config import FitConfig
+
+FEW_QUERIES = 100
+"""Below this number of training queries a warning is given."""
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """How a fit went on its validation queries.
+
+    Attributes:
+        policy_version: Version of the chosen policy.
+        seconds: Wall time by stage: statistics, reward_table, train.
+        episodes: One-step episodes trained on.
+        n_train: Queries trained on.
+        validation: Mean metric of keep, of the best single action (chosen on the training queries)
+            and of the policy, on the validation queries.
+        best_fixed: Name of the action that is best on all queries seen, validation included: the
+            strongest single action to compare with on held-out queries.
+        kl: KL to the reference at the chosen update, in nats.
+        chosen_update: The update whose policy was kept.
+        seen: Fingerprints of the queries seen in training or validation.
+        table: Outcome of every action on these queries.
+        warnings: What a reader should know.
+    """
+
+    policy_version: str
+    seconds: Mapping[str, float]
+    episodes: int
+    n_train: int
+    validation: Mapping[str, float]
+    best_fixed: str
+    kl: float
+    chosen_update: int
+    seen: tuple[str, ...]
+    table: RewardTable = field(repr=False)
+    warnings: tuple[str, ...] = ()
+
+
+def fit_warnings(n_train: int, validation: Mapping[str, float]) -> tuple[str, ...]:
+    """What a reader should know before relying on the policy."""
+    found = []
+    if n_train < FEW_QUERIES:
+        found.append(
+            f"only {n_train} training queries: the policy may follow their accidents; "
+            f"judge at least {FEW_QUERIES}"
+        )
+    if validation["policy"] <= validation["keep"]:
+        found.append("the policy is not above keep on the validation queries")
+    elif validation["policy"] < validation["best_fixed"]:
+        found.append("the policy is below the best single action on the validation queries")
+    return tuple(found)
+
+
+def training_summary(config: FitConfig, report: FitReport, retriever: Retriever) -> dict[str, Any]:
+    """Settings, results and versions, for a manifest."""
+    results = {f.name: getattr(report, f.name) for f in fields(report) if f.name != "table"}
+    return {
+        "algorithm": "reinforce",
+        "retriever": retriever.name,
+        "offers": retriever.offers.value,
+        "settings": {
+            "reinforce": asdict(config.reinforce),
+            "reward": config.reward.to_json(),
+            "reference": config.reference,
+            "reference_probability": config.reference_probability,
+            "validation_share": config.validation_share,
+            "embedding_components": config.embedding_components,
+        },
+        "versions": _versions(),
+        **results,
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("rl-rewriter", "numpy", "torch", "bm25s", "chromadb"):
+        with suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
