@@ -160,7 +160,9 @@ class RLQueryRewriter:
 
     @property
     def actions(self) -> ActionSpace:
-        """What may be done."""
+        """What may be done: the trained policy's actions, else those it would be trained with."""
+        if self._decider is not None:
+            return self._decider.checkpoint.actions
         if self._actions is not None:
             return self._actions
         return default_actions(self._searchable().offers)

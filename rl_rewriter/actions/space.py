@@ -112,16 +112,24 @@ class ActionSpace:
 
     def mask(self, queries: Sequence[Query], offers: Needs) -> npt.NDArray[np.bool_]:
         """Which actions can be carried out for which query, ``(n, m)`` bool; keep always."""
-        with_history = offers | Needs.HISTORY
-        without = offers & ~Needs.HISTORY
-        possible = np.asarray(
-            [
-                [not (action.needs & ~available) for action in self.actions]
-                for available in (without, with_history)
-            ],
-            dtype=np.bool_,
-        )
+        histories = (offers & ~Needs.HISTORY, offers | Needs.HISTORY)
+        lacking = ~np.asarray([available.value for available in histories])
+        possible = np.asarray((lacking[:, None] & self._needed_bits) == 0, dtype=np.bool_)
         return possible[[int(bool(query.history)) for query in queries]]
+
+    @cached_property
+    def _needed_bits(self) -> npt.NDArray[np.int_]:
+        """``needs`` of each action as integers, ``(m,)``: flag arithmetic is slow in Python."""
+        return np.asarray([action.needs.value for action in self.actions])
+
+    def possible_for(self, queries: Sequence[Query], offers: Needs) -> ActionSpace:
+        """This space without actions that none of the queries can carry out.
+
+        Nothing can be learned about an action that is never possible, so no policy should have it.
+        """
+        possible = np.flatnonzero(self.mask(queries, offers).any(axis=0))
+        kept = tuple(self.actions[index] for index in possible)
+        return self if len(kept) == len(self) else ActionSpace(kept)
 
     def extended(self, actions: Iterable[Action]) -> ActionSpace:
         """This space with further actions at its end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -85,18 +86,25 @@ def _by_id(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in _lines(path):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path} line {number} is no JSON: {error.msg}") from error
+        if not isinstance(row, dict):
+            raise InputError(f"{path} line {number} is no JSON object")
+        yield number, row
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines that aren't blank, with their numbers."""
     try:
         with path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
-                    row = json.loads(line)
-                    if not isinstance(row, dict):
-                        raise InputError(f"{path} line {number} is no JSON object")
-                    yield number, row
+                    yield number, line.rstrip("\n")
     except FileNotFoundError:
         raise InputError(f"{path} is missing; DATA must be a folder in BEIR layout") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} line {number} is no JSON: {error.msg}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8: {error.reason}") from error
 
@@ -118,21 +126,25 @@ def _qrels_files(folder: Path) -> list[Path]:
 
 def _qrels(path: Path) -> dict[str, dict[str, float]]:
     judgements: dict[str, dict[str, float]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in _lines(path):
         cells = line.split("\t")
         if number == 1 and cells[:1] in (["query-id"], ["query_id"]):
             continue
-        if not line.strip():
-            continue
-        try:
-            query_id, document_id, grade = cells
-            judgements.setdefault(query_id, {})[document_id] = float(grade)
-        except ValueError:
+        if len(cells) != 3 or not _is_finite(cells[2]):
             raise InputError(
                 f"{path} line {number} must be query-id, corpus-id and score between tabs, "
                 f"got {line[:80]!r}"
-            ) from None
+            )
+        query_id, document_id, grade = cells
+        judgements.setdefault(query_id, {})[document_id] = float(grade)
     return judgements
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _joined(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from rl_rewriter.errors import InputError
@@ -23,9 +23,11 @@ class JudgedCollection:
         documents: Document id -> text.
         queries: All judged queries.
         qrels: Query id -> document id -> grade.
-        test_ids: Held-out queries of the collection's own split; None where it has none.
+        test_ids: Held-out queries; None where the collection has no split of its own.
         groups: Query id -> what the query belongs to (its need, its conversation).
         kinds: Query id -> kind of query, where the collection tells.
+        is_own_split: Whether ``test_ids`` come with the collection; not so where a part of it
+            keeps to the split that was made for the whole.
     """
 
     name: str
@@ -35,6 +37,7 @@ class JudgedCollection:
     test_ids: frozenset[str] | None = None
     groups: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
+    is_own_split: bool = True
 
     def __post_init__(self) -> None:
         """Refuse collections that nothing can be measured on."""
@@ -42,11 +45,18 @@ class JudgedCollection:
             raise InputError(f"collection {self.name!r} has no documents")
         if not self.queries:
             raise InputError(f"collection {self.name!r} has no query with a relevant document")
+        if self.test_ids is None:
+            return
+        for side, queries in (("training", self.train), ("held-out", self.test)):
+            if not queries:
+                raise InputError(
+                    f"none of the {side} queries of {self.name!r} has a relevant document"
+                )
 
     @property
     def protocol(self) -> str:
         """Where the held-out queries come from: "split" (the collection's own), else "cv5"."""
-        return "split" if self.test_ids is not None else "cv5"
+        return "split" if self.test_ids is not None and self.is_own_split else "cv5"
 
     def group_of(self, query: Query) -> str:
         """What a query belongs to; by default its conversation."""
@@ -74,20 +84,17 @@ class JudgedCollection:
 
     def limited(self, n_queries: int) -> JudgedCollection:
         """The same collection with every k-th query, ``n_queries`` at most of each side."""
-        train, test = self.train, self.test
-        kept = {q.id for q in _evenly(train, n_queries)} | {q.id for q in _evenly(test, n_queries)}
-        return JudgedCollection(
-            name=self.name,
-            documents=self.documents,
+        train, test = evenly(self.train, n_queries), evenly(self.test, n_queries)
+        kept = {query.id for query in (*train, *test)}
+        return replace(
+            self,
             queries=tuple(query for query in self.queries if query.id in kept),
-            qrels=self.qrels,
-            test_ids=self.test_ids and frozenset(self.test_ids & kept),
-            groups=self.groups,
-            kinds=self.kinds,
+            test_ids=frozenset(query.id for query in test),
+            is_own_split=self.protocol == "split",
         )
 
 
-def _evenly(queries: Sequence[Query], n: int) -> Sequence[Query]:
-    if len(queries) <= n:
-        return queries
-    return [queries[len(queries) * position // n] for position in range(n)]
+def evenly(queries: Sequence[Query], n_queries: int) -> tuple[Query, ...]:
+    """At most ``n_queries`` of them, spread over the whole."""
+    n = min(len(queries), n_queries)
+    return tuple(queries[len(queries) * position // n] for position in range(n))

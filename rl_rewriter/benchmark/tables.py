@@ -30,10 +30,11 @@ def checkpoint_table(
 def plain_table(
     bench: Workbench, queries: Sequence[Query], on_progress: Progress | None = None
 ) -> RewardTable:
-    """Outcomes of the workbench's actions; states are standardised over these queries."""
+    """Outcomes of the possible actions; states are standardised over these queries."""
     features = default_features(bench.retriever.offers)
     statistics = bench.retriever.statistics()
-    return _table(bench, queries, statistics, bench.actions, features, on_progress)
+    actions = bench.actions.possible_for(queries, bench.retriever.offers)
+    return _table(bench, queries, statistics, actions, features, on_progress)
 
 
 def _table(

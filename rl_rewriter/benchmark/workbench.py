@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rl_rewriter.actions.space import ActionSpace, default_actions
 from rl_rewriter.benchmark.beir import load_beir
-from rl_rewriter.benchmark.collection import JudgedCollection
+from rl_rewriter.benchmark.collection import JudgedCollection, evenly
 from rl_rewriter.benchmark.stores import StoreConfig, chosen_embedder, open_retriever
 from rl_rewriter.envs.environment import JudgedEnvironment
 from rl_rewriter.envs.fixture import minimal_fixture
@@ -82,13 +82,13 @@ def open_workbench(
     Raises:
         InputError: There is no such data, or it is malformed.
     """
+    if limit_queries is not None and limit_queries < 1:
+        raise InputError(f"the number of queries must be at least 1, got {limit_queries}")
     environment = _environment(data)
     if environment is not None:
-        return _of_environment(environment, metric)
+        return _of_environment(environment, metric, limit_queries)
     collection = load_collection(data)
     if limit_queries is not None:
-        if limit_queries < 1:
-            raise InputError(f"the number of queries must be at least 1, got {limit_queries}")
         collection = collection.limited(limit_queries)
     retriever = open_retriever(collection, store, on_progress)
     return Workbench(
@@ -123,20 +123,24 @@ def _environment(data: str) -> JudgedEnvironment | None:
     if kind != "simulator":
         return None
     try:
-        return simulate(SimulatorConfig(seed=int(seed or 0)))
+        number = int(seed or 0)
     except ValueError:
         raise InputError(f"the simulator's seed must be a whole number, got {seed!r}") from None
+    return simulate(SimulatorConfig(seed=number))
 
 
-def _of_environment(environment: JudgedEnvironment, metric: Metric | None) -> Workbench:
+def _of_environment(
+    environment: JudgedEnvironment, metric: Metric | None, limit_queries: int | None
+) -> Workbench:
     reward = environment.reward
+    limit = limit_queries or len(environment.queries)
     return Workbench(
         name=environment.name,
         n_documents=environment.retriever.statistics().n_documents,
         retriever=environment.retriever,
         embedder="tfidf",
-        train=tuple(environment.train),
-        test=tuple(environment.test),
+        train=evenly(environment.train, limit),
+        test=evenly(environment.test, limit),
         qrels=environment.qrels,
         protocol="split",
         actions=environment.actions,

@@ -58,9 +58,9 @@ class Session:
         """Print the result: the record as JSON where that is asked for, else as text."""
         self._bars.stop()
         if self._options.as_json:
-            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+            sys.stdout.write(json.dumps(record) + "\n")
         else:
-            show(Console(soft_wrap=False))
+            show(_printer())
 
     def refuse(self) -> None:
         """End with the exit code that says no."""
@@ -98,6 +98,12 @@ def session(options: RunOptions) -> Iterator[Session]:
         raise SystemExit(1) from None
     if run.exit_code:
         raise SystemExit(run.exit_code)
+
+
+def _printer() -> Console:
+    """Standard output; a file or a pipe gets lines of a fixed width."""
+    console = Console(soft_wrap=True, highlight=False)
+    return console if console.is_terminal else Console(soft_wrap=True, highlight=False, width=110)
 
 
 def _quieten_libraries() -> None:

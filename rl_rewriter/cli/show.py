@@ -77,7 +77,7 @@ def train(console: Console, out: Path, report: FitReport) -> None:
     console.print(
         f"policy {report.policy_version} of update {report.chosen_update} saved to {out}\n"
         f"validation queries: keep {value['keep']:.3f}, best single action "
-        f"{value['best_fixed']:.3f} ({report.best_fixed}), policy {value['policy']:.3f}\n"
+        f"{value['best_fixed']:.3f}, policy {value['policy']:.3f}\n"
         f"{report.n_train} training queries, {report.episodes} episodes, "
         f"KL to the reference {report.kl:.2f} nats"
     )
@@ -193,10 +193,10 @@ def _examples(console: Console, found: Evaluation) -> None:
 
 def _values_table(rows: list[tuple[str, float, str]], keep: float) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_column(justify="right")
-    table.add_column(style="dim")
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True, min_width=5)
+    table.add_column(justify="right", no_wrap=True, min_width=6)
+    table.add_column(style="dim", no_wrap=True)
     for name, value, note in rows:
         gain = f"{(value - keep) / keep:+.1%}" if keep > 0 and value != keep else ""
         table.add_row(escape(name), f"{value:.3f}", gain, escape(note))

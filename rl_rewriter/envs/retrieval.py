@@ -81,13 +81,15 @@ def reward_table(
         )
         if on_progress is not None:
             on_progress(min(start + CHUNK, len(evidence)))
+    carried_out = ~np.isnan(values)
+    values = np.where(carried_out, values, values[:, :1])
     return RewardTable(
         query_ids=tuple(query.id for query in queries),
         action_names=actions.names,
         states=features.states(evidence),
         mask=mask,
         values=values,
-        rewards=gains_over_keep(values, config),
+        rewards=np.where(carried_out, gains_over_keep(values, config), 0.0),
     )
 
 
@@ -99,7 +101,10 @@ def _chunk_values(
     actions: ActionSpace,
     metric: Metric,
 ) -> Table:
-    """Metric values ``(c, m)`` of one chunk, all its rewrites searched together."""
+    """Metric values ``(c, m)`` of one chunk, all its rewrites searched together.
+
+    NaN where there is nothing to search: the action is masked, or has nothing to work with.
+    """
     cells: list[tuple[int, int]] = []
     rewrites: list[Rewrite] = []
     for row, item in enumerate(evidence):
@@ -117,4 +122,4 @@ def _chunk_values(
     grades: list[Mapping[str, float]] = [qrels[item.query.id] for item in evidence]
     for (row, column), ranking in zip(cells, rankings, strict=True):
         values[row, column] = metric(ranking.ids, grades[row])
-    return np.where(np.isnan(values), values[:, :1], values)
+    return values

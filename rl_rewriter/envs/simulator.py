@@ -21,7 +21,7 @@ from rl_rewriter.rewards.reward import RewardConfig
 ACTIONS = ActionSpace(
     (Keep(), Keywords(), RarestTerms(), TopicInFront(), HistoryInFront("last_user"))
 )
-BEST_ACTION: Mapping[Kind, str] = {
+BEST_ACTION: Mapping[str, str] = {
     "formal": Keep().name,
     "wordy": RarestTerms().name,
     "chatty": Keywords().name,

@@ -49,8 +49,8 @@ class SimulatorConfig:
     """
 
     seed: int = 0
-    n_topics: int = 8
-    documents_per_topic: int = 19
+    n_topics: int = 10
+    documents_per_topic: int = 20
     n_train: int = 600
     n_test: int = 300
     shares: Mapping[Kind, float] = field(default_factory=default_shares)

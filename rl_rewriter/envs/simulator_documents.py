@@ -24,8 +24,8 @@ FILLER = (
     "hi there",
     "please let me know",
     "i really just want to know about",
-    "could you please tell me something about",
-    "can anyone please tell me some more about",
+    "could you please tell me all about",
+    "can anyone please tell me something on",
     "i need to know",
     "id like to get something about",
     "and also about",
@@ -169,7 +169,7 @@ class CollectionWriter:
 
 
 def _letters(colloquial: Sequence[str], n_letters: int) -> list[list[str]]:
-    """Each word in every other letter or so, evenly, so that no letter answers a query by itself."""
+    """Each word in every other letter or so, spread evenly: no letter answers a query alone."""
     letters: list[list[str]] = [[] for _ in range(n_letters)]
     for i, word in enumerate(colloquial):
         step = 1 + i // n_letters

@@ -26,7 +26,7 @@ class RewardTable:
         states: What a policy sees, ``(n, d)``.
         mask: Which actions can be carried out, ``(n, m)``.
         values: Metric of each action, ``(n, m)``; keep's where an action is masked.
-        rewards: What a trainer maximises, ``(n, m)``; 0 for keep.
+        rewards: What a trainer maximises, ``(n, m)``; 0 for keep, and where nothing could be done.
     """
 
     query_ids: tuple[str, ...]

@@ -12,7 +12,13 @@ from rl_rewriter.text.stopwords import ENGLISH_NON_KEYWORDS
 
 T = TypeVar("T")
 
-_ONSETS = tuple(["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "br", "dr", "fr", "gr", "kr", "pr", "tr", "bl", "fl", "gl", "kl", "pl", "sk", "st"])
+_ONSETS = (
+    *"bdfgklmnprstvz",
+    *(f"{first}r" for first in "bdfgkpt"),
+    *(f"{first}l" for first in "bfgkp"),
+    "sk",
+    "st",
+)
 _VOWELS = tuple("aeiou")
 _CODAS = ("", "", "", "l", "n", "r")
 _MAX_TRIES = 1000

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rl_rewriter.envs.table import RewardTable
+from rl_rewriter.errors import InputError
 from rl_rewriter.evaluation.significance import Values, bootstrap_interval
 
 Verdict = Literal["nothing_to_learn", "one_action_is_enough", "worth_learning", "too_small"]
@@ -73,7 +74,12 @@ def headroom(
             are then taken from; without them ``table`` is cross-validated.
         folds: Folds of the cross-validation.
         seed: Seed of folds, simulations and intervals.
+
+    Raises:
+        InputError: There are fewer than two folds.
     """
+    if folds < 2:
+        raise InputError(f"at least two folds are needed to cross-validate, got {folds}")
     values = table.values
     fixed_actions, predicted_actions = _choices(table, groups, train, folds, seed)
     rows = np.arange(len(table))

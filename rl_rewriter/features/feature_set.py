@@ -21,6 +21,7 @@ from rl_rewriter.features.query_text import QueryText
 from rl_rewriter.types import Evidence, Matrix, Needs, Vector
 
 _CLIP = 5.0
+_CONSTANT = 1e12
 _PLAIN: Mapping[str, type[Any]] = {
     "QueryText": QueryText,
     "FirstRanking": FirstRanking,
@@ -36,7 +37,8 @@ class FeatureSet:
     Attributes:
         extractors: Feature groups in order.
         mean: Mean of each column over the training queries, ``(d,)``; None before fitting.
-        scale: Standard deviation of each column, ``(d,)``, 1 where a column is constant.
+        scale: Standard deviation of each column, ``(d,)``. Where a column never varied in training
+            it is so large that the column stays 0: nothing was learned about other values.
     """
 
     extractors: tuple[FeatureExtractor, ...]
@@ -70,7 +72,7 @@ class FeatureSet:
         """The same groups with statistics of these (training) queries."""
         raw = self._raw(evidence).astype(np.float64)
         spread = raw.std(axis=0)
-        scale = np.where(spread > 1e-8, spread, 1.0)
+        scale = np.where(spread > 1e-8, spread, _CONSTANT)
         return replace(
             self, mean=raw.mean(axis=0).astype(np.float32), scale=scale.astype(np.float32)
         )

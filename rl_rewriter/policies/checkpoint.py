@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,10 +113,14 @@ def load_checkpoint(folder: Path, *, own_actions: Iterable[Action] = ()) -> Chec
         statistics = CollectionStatistics.from_json(
             _parse_json(folder / _STATISTICS, contents[_STATISTICS])
         )
-        _compare("actions", manifest["actions_fingerprint"], actions.fingerprint, actions.names)
-        _compare(
-            "features", manifest["features_fingerprint"], features.fingerprint, features.columns
-        )
+        changed = [
+            record["name"]
+            for record, now in zip(manifest["actions"], actions.to_json(), strict=True)
+            if record != now
+        ]
+        _compare("actions", manifest["actions_fingerprint"], actions.fingerprint, changed)
+        changed = sorted(set(manifest["columns"]) ^ set(features.columns))
+        _compare("features", manifest["features_fingerprint"], features.fingerprint, changed)
         policy = MlpPolicy.restore(arrays)
         return Checkpoint(policy, actions, features, statistics, manifest.get("training", {}))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -125,11 +129,12 @@ def load_checkpoint(folder: Path, *, own_actions: Iterable[Action] = ()) -> Chec
         ) from error
 
 
-def _compare(what: str, expected: str, found: str, names: Iterable[str]) -> None:
+def _compare(what: str, expected: str, found: str, changed: Sequence[str]) -> None:
     if expected != found:
+        which = f" ({', '.join(changed[:5])})" if changed else ""
         raise CheckpointError(
-            f"the policy was trained with other {what} (fingerprint {expected}) than there are now "
-            f"({found}: {', '.join(names)}); train it again or use the version it was trained with"
+            f"the policy was trained with other {what}{which} than there are now (fingerprints "
+            f"{expected} and {found}); train it again or use the version it was trained with"
         )
 
 

@@ -92,7 +92,7 @@ class Bm25Index:
             index = cls.__new__(cls)
             index.ids = tuple(record["ids"])
             index._bm25 = BM25.load(str(folder), show_progress=False)
-        except (OSError, EOFError, ValueError, KeyError, TypeError):
+        except Exception:  # whatever is wrong with what is stored, it can be built again
             return None
         return index
 

@@ -16,7 +16,7 @@ from rl_rewriter.retrieval.protocols import Embedder
 from rl_rewriter.types import Matrix
 
 _CHUNK = 500
-_EMBED_CHUNK = 2048
+_EMBED_CHUNK = 256
 
 
 class CachedEmbedder:

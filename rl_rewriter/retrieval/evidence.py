@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import cast
+from typing import Literal, cast
 
 from rl_rewriter.retrieval.protocols import LexicalSource, Retriever, VectorSource
 from rl_rewriter.types import (
@@ -67,12 +67,11 @@ def extend(
     with_documents: bool = False,
 ) -> None:
     """Collect what ``needs`` names and isn't there yet, in place (see :func:`gather`)."""
-    needs &= retriever.offers
+    needs &= retriever.offers & (Needs.VECTOR | _FIRST | _LEXICAL)
     missing = [item for item in evidence if needs & ~item.gathered]
     if not missing:
         return
-    if needs & (Needs.VECTOR | _FIRST | _LEXICAL):
-        _embed(missing, retriever)
+    _embed(missing, retriever)
     if needs & _FIRST:
         _search_first(missing, retriever, needs, depth, with_documents)
     if needs & _LEXICAL:
@@ -142,14 +141,18 @@ def _search_lexical(evidence: Sequence[Evidence], retriever: Retriever, depth: i
         item.lexical = ranking
 
 
-def _fetch_vectors(evidence: Sequence[Evidence], retriever: Retriever, side: str) -> None:
+def _fetch_vectors(
+    evidence: Sequence[Evidence], retriever: Retriever, side: Literal["first", "lexical"]
+) -> None:
     rankings: list[Ranking] = [getattr(item, side) for item in evidence]
-    ids = [id_ for ranking in rankings for id_ in ranking.ids[:FEEDBACK_DOCUMENTS]]
+    todo = [row for row, ranking in enumerate(rankings) if ranking.vectors is None]
+    ids = [id_ for row in todo for id_ in rankings[row].ids[:FEEDBACK_DOCUMENTS]]
     if not ids:
         return
     vectors: Matrix = cast(VectorSource, retriever).document_vectors(ids)
     start = 0
-    for item, ranking in zip(evidence, rankings, strict=True):
-        stop = start + min(FEEDBACK_DOCUMENTS, len(ranking))
-        setattr(item, side, dataclasses.replace(ranking, vectors=vectors[start:stop]))
+    for row in todo:
+        stop = start + min(FEEDBACK_DOCUMENTS, len(rankings[row]))
+        found = dataclasses.replace(rankings[row], vectors=vectors[start:stop])
+        setattr(evidence[row], side, found)
         start = stop

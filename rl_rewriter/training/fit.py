@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from rl_rewriter.actions.space import ActionSpace, default_actions
 from rl_rewriter.envs.retrieval import gather_evidence, judged, reward_table
 from rl_rewriter.envs.table import RewardTable
-from rl_rewriter.errors import CollectionError, InputError
+from rl_rewriter.errors import CollectionError, InputError, MissingExtraError
 from rl_rewriter.features.feature_set import FeatureSet, default_features
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.protocols import DocumentSource, Retriever
@@ -39,6 +40,7 @@ def fit_policy(
         qrels: Judgements by query id.
         retriever: The environment.
         actions: What may be done; all built-in actions that the retriever can carry out by default.
+            Actions that no training query can carry out are left out.
         config: Settings.
         groups: One name a query; queries of a group are never divided between training and
             validation. By default the queries of one conversation belong together.
@@ -55,10 +57,14 @@ def fit_policy(
         TrainingError: Training diverged.
         MissingExtraError: torch or scikit-learn isn't installed.
     """
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtraError("torch", "train")
     config = config or FitConfig()
     tell = on_progress or (lambda stage, done, total: None)
-    space = actions or default_actions(retriever.offers)
     usable, train_rows, validation_rows = _split(queries, qrels, groups, config)
+    space = (actions or default_actions(retriever.offers)).possible_for(
+        [usable[row] for row in train_rows], retriever.offers
+    )
     _check_documents(usable, qrels, retriever)
     clock = _Clock()
     statistics = collection_statistics(retriever)

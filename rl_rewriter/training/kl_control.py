@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,9 +29,10 @@ class KlConfig:
     rate: float = 0.0002
 
     def __post_init__(self) -> None:
-        """Refuse negative weights."""
-        if self.beta < 0 or self.rate < 0 or (self.target is not None and self.target < 0):
-            raise InputError(f"beta, rate and target of the KL term must not be negative: {self}")
+        """Refuse negative and infinite weights."""
+        for name, value in (("beta", self.beta), ("rate", self.rate), ("target", self.target)):
+            if value is not None and not 0.0 <= value < math.inf:
+                raise InputError(f"{name} of the KL term must be finite and >= 0, got {value}")
         if self.direction not in ("policy_reference", "reference_policy"):
             raise InputError(f"unknown KL direction {self.direction!r}")
 
@@ -39,14 +41,14 @@ class KlConfig:
         """Read "0.01" (fixed) or "adaptive:0.5" (steered to a KL of half a nat).
 
         Raises:
-            InputError: The text is neither.
+            InputError: The text is neither, or a number is negative.
         """
+        is_adaptive = text.startswith("adaptive:")
         try:
-            if text.startswith("adaptive:"):
-                return cls(target=float(text.removeprefix("adaptive:")))
-            return cls(beta=float(text))
+            value = float(text.removeprefix("adaptive:"))
         except ValueError:
             raise InputError(f'beta must be a number or "adaptive:TARGET", got {text!r}') from None
+        return cls(target=value) if is_adaptive else cls(beta=value)
 
     def adapted(self, beta: float, kl: float) -> float:
         """``max(0, beta + rate (KL - target))``; unchanged without a target."""

@@ -59,6 +59,7 @@ def train_on_tables(
         MissingExtraError: torch isn't installed.
     """
     try:
+        from rl_rewriter.training.network import one_thread
         from rl_rewriter.training.reinforce import ReinforceRun
     except ImportError as error:
         raise MissingExtraError("torch", "train") from error
@@ -67,9 +68,9 @@ def train_on_tables(
     reference = reference_policy(config, best_fixed, len(train.action_names))
     run = ReinforceRun(train, reference, settings)
     best: tuple[float, int, MlpPolicy] = (-np.inf, 0, run.network.policy())
-    with MetricsLog(metrics_dir) as log:
+    with MetricsLog(metrics_dir) as log, one_thread():
         for update in range(1, settings.updates + 1):
-            metrics = run.step(update - 1)
+            metrics = run.step(update)
             if update % settings.evaluate_every and update != settings.updates:
                 continue
             policy = run.network.policy()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -38,7 +39,11 @@ class PolicyNetwork(nn.Module):
     ) -> None:
         super().__init__()
         sizes = [n_features, *hidden, n_actions]
-        self.layers = [nn.Linear(before, after) for before, after in pairwise(sizes)]
+        # Made without memory, since a layer's own initialisation draws from global random state.
+        self.layers = [
+            nn.Linear(before, after, device="meta").to_empty(device="cpu")
+            for before, after in pairwise(sizes)
+        ]
         for number, layer in enumerate(self.layers):
             self.add_module(f"layer_{number}", layer)
         self._dropout = dropout
@@ -78,6 +83,17 @@ class PolicyNetwork(nn.Module):
         return MlpPolicy(
             tuple(Layer(_numpy(layer.weight), _numpy(layer.bias)) for layer in self.layers)
         )
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute in one thread: for networks this small, handing work to a second costs more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _numpy(parameter: Tensor) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -26,7 +25,8 @@ class ReinforceRun:
     ``-mean(log pi(a|q) A) + beta mean(KL) - entropy mean(H)``
 
     with ``A`` the reward minus the mean reward of the query's other drawn actions. All terms are
-    divided by the batch's standard deviation of ``A``, so that beta keeps its unit: metric a nat.
+    divided by the batch's standard deviation of ``A`` (by beta where that is more, lest a held
+    policy takes huge steps), so that beta keeps its unit: metric a nat.
 
     Args:
         table: The environment.
@@ -67,6 +67,9 @@ class ReinforceRun:
     def step(self, update: int) -> Metrics:
         """One update.
 
+        Args:
+            update: Its number, counted from 1.
+
         Returns:
             Its metrics: reward, loss, kl, entropy, beta, grad_norm.
 
@@ -76,13 +79,15 @@ class ReinforceRun:
         config = self._config
         rows = torch.randint(len(self._states), (config.batch_size,), generator=self._generator)
         for group in self._optimiser.param_groups:
-            group["lr"] = config.learning_rate * min(1.0, (update + 1) / max(1, config.warm_up))
+            group["lr"] = config.learning_rate * min(1.0, update / max(1, config.warm_up))
         log_policy = self.network(self._states[rows], self._mask[rows], self._generator)
+        _check(log_policy, f"the policy of update {update}", "lower learning_rate")
         drawn = torch.multinomial(
             log_policy.exp(), config.samples, replacement=True, generator=self._generator
         )
         rewards = self._rewards[rows].gather(1, drawn)
         advantages = _leave_one_out(rewards)
+        _check(advantages, f"a reward of update {update}", "check the judgements' grades")
         scale = float(advantages.std().clamp_min(1e-6))
         kl = _kl(log_policy, self._reference[rows], config.kl.direction)
         entropy = -(log_policy.exp() * log_policy).sum(dim=1)
@@ -94,10 +99,7 @@ class ReinforceRun:
         self._optimiser.zero_grad()
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), config.clip_norm)
-        if not math.isfinite(float(norm)):
-            raise TrainingError(
-                f"the gradient of update {update} is not finite; lower learning_rate"
-            )
+        _check(norm, f"the gradient of update {update}", "lower learning_rate")
         self._optimiser.step()
         self.beta = config.kl.adapted(self.beta, float(kl.detach().mean()))
         return {
@@ -108,6 +110,11 @@ class ReinforceRun:
             "beta": self.beta,
             "grad_norm": float(norm),
         }
+
+
+def _check(numbers: Tensor, what: str, advice: str) -> None:
+    if not bool(numbers.isfinite().all()):
+        raise TrainingError(f"{what} is not finite; {advice}")
 
 
 def _leave_one_out(rewards: Tensor) -> Tensor:
