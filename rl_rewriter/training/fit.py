@@ -65,9 +65,9 @@ def fit_policy(
     space = (actions or default_actions(retriever.offers)).possible_for(
         [usable[row] for row in train_rows], retriever.offers
     )
-    _check_documents(usable, qrels, retriever)
     clock = _Clock()
     statistics = collection_statistics(retriever)
+    _check_documents(usable, qrels, retriever)
     clock.lap("statistics")
     table, features = _prepare(
         usable, train_rows, qrels, retriever, space, statistics, config, tell
