@@ -16,9 +16,9 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from rl_rewriter.integrations._langchain_routes import Base, Search, child_search
 from rl_rewriter.integrations._serving import Request
 from rl_rewriter.policies.decider import Plan
+from rl_rewriter.policies.retrieving import is_kept, search_plan
 from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
-from rl_rewriter.rewriter import is_kept, search_plan
 from rl_rewriter.types import Filters, Ranking
 
 DEFAULT_K = 4

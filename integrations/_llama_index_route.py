@@ -16,9 +16,9 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 from rl_rewriter.integrations._serving import Request
 from rl_rewriter.policies.decider import Plan
+from rl_rewriter.policies.retrieving import is_kept
 from rl_rewriter.retrieval.embedders import FunctionEmbedder
 from rl_rewriter.retrieval.resolving import resolve_vectors
-from rl_rewriter.rewriter import is_kept
 from rl_rewriter.types import Rewrite, RewriteDecision
 
 Target = tuple[BaseRetriever, QueryBundle]

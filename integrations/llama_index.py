@@ -34,7 +34,8 @@ from rl_rewriter.integrations._llama_index_history import (
 from rl_rewriter.integrations._llama_index_nodes import as_documents, tagged
 from rl_rewriter.integrations._llama_index_route import Target, aretrieve, left_alone, with_text
 from rl_rewriter.integrations._serving import Request
-from rl_rewriter.rewriter import RLQueryRewriter, is_kept
+from rl_rewriter.policies.retrieving import is_kept
+from rl_rewriter.rewriter import RLQueryRewriter
 from rl_rewriter.types import Query, RewriteDecision
 
 __all__ = [

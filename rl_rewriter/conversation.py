@@ -1,12 +1,13 @@
-"""Earlier turns from whatever a chain has: messages of either framework, pairs, strings."""
+"""Queries and earlier turns from whatever a chain has: messages, pairs, mappings, strings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rl_rewriter.errors import InputError
-from rl_rewriter.types import Role, Turn
+from rl_rewriter.types import Filters, Query, Role, Turn
 
 MAX_TURNS = 50
 """Of longer conversations only the end is looked at."""
@@ -21,6 +22,24 @@ _ROLES: dict[str, Role] = {
     "chatbot": "assistant",
     "model": "assistant",
 }
+
+
+def as_query(
+    query: Query | str,
+    *,
+    history: Sequence[Any] | None = None,
+    filters: Filters | Mapping[str, Any] | None = None,
+) -> Query:
+    """A Query from what callers have at hand."""
+    asked = query if isinstance(query, Query) else Query(query)
+    if history is not None:
+        asked = dataclasses.replace(asked, history=as_history(history))
+    if filters is not None:
+        if not isinstance(filters, Filters | Mapping):
+            raise InputError(f"filters must be a mapping, not {type(filters).__name__}")
+        restriction = filters if isinstance(filters, Filters) else Filters(where=dict(filters))
+        asked = dataclasses.replace(asked, filters=restriction)
+    return asked
 
 
 def as_history(messages: Sequence[Any]) -> tuple[Turn, ...]:

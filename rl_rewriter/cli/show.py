@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rl_rewriter.demo.run import DemoResult
     from rl_rewriter.evaluation.comparison import Comparison
     from rl_rewriter.evaluation.headroom import Headroom
-    from rl_rewriter.rewriter import Retrieved
+    from rl_rewriter.policies.retrieving import Retrieved
     from rl_rewriter.training.report import FitReport
 
 VERDICTS = {

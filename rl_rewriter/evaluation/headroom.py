@@ -35,7 +35,8 @@ class Headroom:
         best_fixed: Mean metric of the action chosen on each fold's training queries.
         best_fixed_ci95: Interval of ``best_fixed``.
         oracle: Mean of the per-query best: biased upward by noise.
-        oracle_corrected: The same without what equal actions would give (see :func:`noise_gain`).
+        oracle_corrected: The same without what equal actions would give (see :func:`noise_gain`):
+            a low estimate, but no lower than what is reached without hindsight.
         predicted: Mean metric of the action that a cross-validated ridge regression on the state
             expects most from; None where there are too few queries.
         predictable: Part of the gap from best_fixed to oracle that this captures; may be negative.
@@ -86,8 +87,9 @@ def headroom(
     fixed = values[rows, fixed_actions]
     predicted = values[rows, predicted_actions] if predicted_actions is not None else None
     keep, oracle = values[:, 0], values.max(axis=1)
+    reached = [keep, fixed] if predicted is None else [keep, fixed, predicted]
     corrected = float(oracle.mean()) - noise_gain(values, seed=seed)
-    corrected = min(float(oracle.mean()), max(corrected, float(keep.mean()), float(fixed.mean())))
+    corrected = max(corrected, *(float(contender.mean()) for contender in reached))
     gap = float(oracle.mean() - fixed.mean())
     share = None
     if predicted is not None and gap > 0:
@@ -106,7 +108,7 @@ def headroom(
         predicted=float(predicted.mean()) if predicted is not None else None,
         predictable=share,
         differ_share=differ,
-        verdict=_verdict(keep, fixed, predicted, corrected, groups, seed),
+        verdict=_verdict(keep, fixed, predicted, oracle, corrected, groups, seed),
     )
 
 
@@ -176,21 +178,25 @@ def _verdict(
     keep: Values,
     fixed: Values,
     predicted: Values | None,
+    oracle: Values,
     corrected: float,
     groups: Sequence[str] | None,
     seed: int,
 ) -> Verdict:
-    scale = max(1.0, float(np.abs(keep).max()))
-    if corrected - float(keep.mean()) < NEGLIGIBLE * scale:
+    smallest = NEGLIGIBLE * max(1.0, float(np.abs(keep).max()))
+    if float((oracle - keep).mean()) < smallest:
         return "nothing_to_learn"
-    if len(keep) < TOO_FEW or predicted is None:
+    if predicted is None:
         return "too_small"
 
     def above(system: Values, baseline: Values) -> bool:
-        return bootstrap_interval(system - baseline, groups=groups, seed=seed)[0] > 0
+        gain = system - baseline
+        return gain.mean() >= smallest and bootstrap_interval(gain, groups=groups, seed=seed)[0] > 0
 
     if above(predicted, fixed) and above(predicted, keep):
         return "worth_learning"
     if above(fixed, keep):
         return "one_action_is_enough"
-    return "too_small" if len(keep) < 3 * TOO_FEW else "nothing_to_learn"
+    # The corrected ceiling is a low estimate: it can't outvote a gain that is seen, only a hope.
+    is_hope = corrected - float(keep.mean()) >= smallest
+    return "too_small" if is_hope and len(keep) < 3 * TOO_FEW else "nothing_to_learn"
