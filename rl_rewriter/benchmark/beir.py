@@ -65,10 +65,15 @@ def _documents(path: Path) -> dict[str, str]:
 
 
 def _query(id_: str, row: Mapping[str, Any], folder: Path) -> Query:
-    text = row.get("text")
+    where, text, history = folder / "queries.jsonl", row.get("text"), row.get("history") or []
     if not isinstance(text, str) or not text.strip():
-        raise InputError(f"{folder / 'queries.jsonl'}: query {id_!r} has no text")
-    return Query(text, history=as_history(row.get("history") or ()), id=id_)
+        raise InputError(f"{where}: query {id_!r} has no text")
+    if not isinstance(history, list):
+        raise InputError(f"{where}: the history of query {id_!r} is no list of turns")
+    try:
+        return Query(text, history=as_history(history), id=id_)
+    except InputError as error:
+        raise InputError(f"{where}: query {id_!r}: {error}") from error
 
 
 def _by_id(path: Path) -> dict[str, dict[str, Any]]:

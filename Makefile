@@ -1,0 +1,54 @@
+# Development commands; "make" alone lists them.
+PYTHON ?= python3
+VENV ?= .venv
+DIST ?= dist
+ARGS ?=
+
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PIP_INSTALL := $(BIN)/python -m pip install --no-input --disable-pip-version-check --quiet
+BENCHMARKS := $(sort $(notdir $(basename $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))))
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check bench build clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@echo 'Options: PYTHON=python3.12, VENV=.venv, DIST=dist; ARGS="..." goes to demo and test,'
+	@echo 'such as: make test ARGS="tests/unit -k keep"'
+
+install: $(INSTALLED) ## Make .venv with the package (editable) and all it is developed with
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo 'error: Python 3.10 or later is needed; name one: make install PYTHON=python3.12'; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV) || \
+		{ echo 'error: no virtual environment could be made; on Debian: apt-get install python3-venv'; exit 1; }
+	@echo 'installing into $(VENV); the first time takes a few minutes'
+	@$(PIP_INSTALL) --upgrade pip # Debian's resolves twice as slowly
+	@$(PIP_INSTALL) -c constraints.txt -e ".[dev]"
+	@touch $@
+
+demo: install ## Run the demo: collection, training, held-out comparison, saved policy
+	$(BIN)/rl-rewriter demo $(ARGS)
+
+test: install ## Run all tests, on two cores
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+check: install ## Check format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: install ## Run every script in benchmarks/, one after the other
+	@set -e; for name in $(BENCHMARKS); do \
+		echo "== benchmarks/$$name.py"; $(BIN)/python -m benchmarks.$$name; done
+
+build: install ## Build wheel and source distribution into dist/
+	rm -rf build rl_rewriter.egg-info $(DIST)
+	$(BIN)/python -m build --no-isolation --outdir $(DIST) .
+
+clean: ## Remove what building, checking and testing left behind; keeps .venv and runs/
+	rm -rf build dist rl_rewriter.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find rl_rewriter integrations tests examples benchmarks -name __pycache__ -type d -prune \
+		-exec rm -rf {} +

@@ -1,0 +1,20 @@
+"""What holds for every test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+# Threads that spin while they wait starve each other on few cores; must precede torch.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Indexes and embeddings go to a folder of this run, never to the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RL_REWRITER_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
