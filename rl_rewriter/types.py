@@ -123,12 +123,14 @@ class Rewrite:
             vector ``.6 e(a) + .4 e(b)`` (or the same mix of term scores), not as two searches.
         vector: Searched instead of the texts' embedding where vectors can be, ``(d,)``.
         lexical_weight: Share of the BM25 score of ``texts[0]`` in the fused ranking, 0 to 1.
+        llm_calls: Calls of a language model that were made for it.
     """
 
     texts: tuple[str, ...]
     weights: tuple[float, ...] = (1.0,)
     vector: Vector | None = None
     lexical_weight: float = 0.0
+    llm_calls: int = 0
 
     def __post_init__(self) -> None:
         """Check that texts and weights belong together."""
@@ -252,7 +254,7 @@ class RewriteDecision:
         state_schema: Fingerprint of the feature columns of ``state``.
         time: Seconds since the epoch.
         latency_ms: Time spent deciding, searches for evidence included.
-        cost: Cost of the rewrite in reward units.
+        cost: Price of the rewrite in units of the metric, by the prices of training.
     """
 
     id: str

@@ -40,7 +40,10 @@ class StoreOptions:
     """Where documents are searched."""
 
     store: Annotated[
-        Path, typer.Option(help="Folder of the embedded Chroma collection that is built.")
+        str, typer.Option(help='What holds the documents; "chroma" (embedded) so far.')
+    ] = "chroma"
+    store_dir: Annotated[
+        Path, typer.Option(help="Folder of the embedded collection that is built.")
     ] = Path("runs/chroma")
     base: Annotated[str, typer.Option(help="Retriever: chroma, bm25, tfidf or hybrid.")] = "chroma"
     embedder: Annotated[
@@ -64,13 +67,19 @@ class StoreOptions:
     ] = None
 
     def config(self) -> StoreConfig:
-        """The library's settings."""
+        """The library's settings.
+
+        Raises:
+            InputError: The store is unknown, or the settings mean nothing together.
+        """
         from rl_rewriter.benchmark.stores import StoreConfig
 
+        if self.store != "chroma":
+            raise InputError(f'unknown store {self.store!r}; this version has "chroma"')
         return StoreConfig(
             base=self.base,
             embedder=self.embedder,
-            folder=self.store,
+            folder=self.store_dir,
             chroma_path=self.chroma_path,
             chroma_host=self.chroma_host,
             collection=self.collection,

@@ -13,7 +13,6 @@ from rl_rewriter.features.feature_set import FeatureSet
 from rl_rewriter.policies.protocols import Mask
 from rl_rewriter.retrieval.evidence import extend, gather
 from rl_rewriter.retrieval.protocols import Retriever
-from rl_rewriter.rewards.metrics import Metric
 from rl_rewriter.rewards.reward import RewardConfig, Table, gains_over_keep
 from rl_rewriter.types import Evidence, Qrels, Query, Rewrite, TermStatistics
 
@@ -74,10 +73,11 @@ def reward_table(
     queries = [item.query for item in evidence]
     mask = actions.mask(queries, retriever.offers)
     values = np.empty((len(evidence), len(actions)))
+    prices = np.empty_like(values)
     for start in range(0, len(evidence), CHUNK):
         rows = slice(start, start + CHUNK)
-        values[rows] = _chunk_values(
-            evidence[rows], mask[rows], qrels, retriever, actions, config.metric
+        values[rows], prices[rows] = _judge_chunk(
+            evidence[rows], mask[rows], qrels, retriever, actions, config
         )
         if on_progress is not None:
             on_progress(min(start + CHUNK, len(evidence)))
@@ -89,21 +89,21 @@ def reward_table(
         states=features.states(evidence),
         mask=mask,
         values=values,
-        rewards=np.where(carried_out, gains_over_keep(values, config), 0.0),
+        rewards=np.where(carried_out, gains_over_keep(values, prices), 0.0),
     )
 
 
-def _chunk_values(
+def _judge_chunk(
     evidence: Sequence[Evidence],
     mask: Mask,
     qrels: Qrels,
     retriever: Retriever,
     actions: ActionSpace,
-    metric: Metric,
-) -> Table:
-    """Metric values ``(c, m)`` of one chunk, all its rewrites searched together.
+    config: RewardConfig,
+) -> tuple[Table, Table]:
+    """Metric values and prices ``(c, m)`` of one chunk, whose rewrites are searched together.
 
-    NaN where there is nothing to search: the action is masked, or has nothing to work with.
+    Values are NaN where the action is masked or has nothing to work with.
     """
     cells: list[tuple[int, int]] = []
     rewrites: list[Rewrite] = []
@@ -115,11 +115,13 @@ def _chunk_values(
                 rewrites.append(rewrite)
     rankings = retriever.search(
         rewrites,
-        k=metric.depth,
+        k=config.metric.depth,
         filters=[evidence[row].query.filters for row, _ in cells],
     )
     values = np.full((len(evidence), len(actions)), np.nan)
+    prices = np.zeros_like(values)
     grades: list[Mapping[str, float]] = [qrels[item.query.id] for item in evidence]
-    for (row, column), ranking in zip(cells, rankings, strict=True):
-        values[row, column] = metric(ranking.ids, grades[row])
-    return values
+    for (row, column), rewrite, ranking in zip(cells, rewrites, rankings, strict=True):
+        values[row, column] = config.metric(ranking.ids, grades[row])
+        prices[row, column] = config.price(rewrite, evidence[row].query)
+    return values, prices

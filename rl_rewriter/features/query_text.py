@@ -76,7 +76,7 @@ def _describe(evidence: Evidence) -> list[float]:
         pronouns / max(1, len(words)),
         float(_is_question(text, words, cjk)),
         math.log1p(sum(text.count(mark) for mark in ".!?。！？")),
-        sum(character.isdigit() for character in text) / max(1, len(text)),
+        sum(map(str.isdigit, text)) / max(1, len(text)),
         cjk,
     ]
 

@@ -16,6 +16,7 @@ from rl_rewriter.actions.base import KEEP, Action
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH, extend, gather
 from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.types import Evidence, Needs, Query, Rewrite, RewriteDecision
 
 _logger = logging.getLogger(__name__)
@@ -48,6 +49,12 @@ class Decider:
     def version(self) -> str:
         """Version of the policy."""
         return self.checkpoint.policy.version
+
+    @cached_property
+    def _prices(self) -> RewardConfig:
+        """The prices that it was trained with."""
+        settings = self.checkpoint.training.get("settings", {}).get("reward")
+        return RewardConfig.from_json(settings) if settings else RewardConfig()
 
     def plan(
         self,
@@ -95,6 +102,7 @@ class Decider:
             rewrite = _carry_out(
                 action, evidence, retriever, depth=depth, with_documents=with_documents
             )
+            cost = self._prices.price(rewrite, query)
         except Exception as error:
             _logger.warning("query kept (fallback:%s): %s", stage, type(error).__name__)
             _logger.debug("query kept", exc_info=True)
@@ -115,6 +123,7 @@ class Decider:
             state_schema=self.checkpoint.features.fingerprint,
             time=time.time(),
             latency_ms=1000.0 * (time.perf_counter() - started),
+            cost=cost,
         )
         return Plan(decision, evidence)
 

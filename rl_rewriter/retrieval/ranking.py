@@ -18,13 +18,11 @@ def top_ranking(ids: Sequence[str], scores: Vector, k: int, *, above: float = -n
         k: Documents wanted.
         above: Only documents that score higher than this.
     """
-    n_candidates = min(k, len(scores))
-    if n_candidates < len(scores):
-        threshold = np.partition(scores, len(scores) - n_candidates)[len(scores) - n_candidates]
-        candidates = np.flatnonzero(scores >= max(threshold, above))
-    else:
-        candidates = np.arange(len(scores))
-    candidates = candidates[scores[candidates] > above]
+    candidates = np.flatnonzero(scores > above)
+    if k < len(candidates):
+        chosen = scores[candidates]
+        threshold = np.partition(chosen, len(chosen) - k)[len(chosen) - k]
+        candidates = candidates[chosen >= threshold]
     best = candidates[np.argsort(-scores[candidates], kind="stable")[:k]]
     return Ranking(tuple(ids[row] for row in best), scores[best].astype(np.float32))
 

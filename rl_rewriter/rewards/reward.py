@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from rl_rewriter.errors import InputError
 from rl_rewriter.rewards.metrics import Metric
+from rl_rewriter.types import Query, Rewrite
 
 Table = npt.NDArray[np.float64]
 """Shape ``(n, m)``: one row a query, one column an action; column 0 is keep."""
@@ -17,57 +19,64 @@ Table = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class RewardConfig:
-    """How metric values become rewards.
+    """How metric values become rewards; all prices are in units of the metric.
 
     Attributes:
         metric: What is improved.
-        rewrite_cost: Price of any action other than keep, in metric units.
-        search_cost: Price of each search beyond the first, in metric units.
-        llm_call_cost: Price of each call of a language model, in metric units.
+        rewrite_cost: Price of sending anything but the query.
+        search_cost: Price of each search beyond the first: of the rewrite, and of BM25 for fusion.
+        embedding_cost: Price of each text that has to be embedded beside the query: most of the
+            latency of a rewrite.
+        llm_call_cost: Price of each call of a language model.
     """
 
     metric: Metric = field(default_factory=lambda: Metric("ndcg", 10))
     rewrite_cost: float = 0.0
     search_cost: float = 0.0
+    embedding_cost: float = 0.0
     llm_call_cost: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse negative prices."""
-        for name in ("rewrite_cost", "search_cost", "llm_call_cost"):
-            if getattr(self, name) < 0:
+        for name in _PRICES:
+            if not getattr(self, name) >= 0:
                 raise InputError(f"{name} must not be negative, got {getattr(self, name)}")
+
+    def price(self, rewrite: Rewrite, query: Query) -> float:
+        """What a rewrite costs beyond keep; 0 where it is the query itself."""
+        is_moved = rewrite.vector is not None or rewrite.lexical_weight > 0
+        if rewrite.texts == (query.text,) and not is_moved:
+            return self.llm_call_cost * rewrite.llm_calls
+        embedded = 0 if rewrite.vector is not None else len({*rewrite.texts} - {query.text})
+        searches = 1 + (rewrite.lexical_weight > 0)
+        return (
+            self.rewrite_cost
+            + self.search_cost * searches
+            + self.embedding_cost * embedded
+            + self.llm_call_cost * rewrite.llm_calls
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Settings for a manifest."""
-        return {
-            "metric": self.metric.name,
-            "rewrite_cost": self.rewrite_cost,
-            "search_cost": self.search_cost,
-            "llm_call_cost": self.llm_call_cost,
-        }
+        return {"metric": self.metric.name, **{name: getattr(self, name) for name in _PRICES}}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> RewardConfig:
+        """Settings from a manifest; prices that it doesn't name are 0."""
+        prices = {name: float(record.get(name, 0.0)) for name in _PRICES}
+        return cls(metric=Metric.parse(str(record["metric"])), **prices)
 
 
-def gains_over_keep(
-    values: Table,
-    config: RewardConfig,
-    *,
-    extra_searches: npt.ArrayLike = 0.0,
-    llm_calls: npt.ArrayLike = 0.0,
-) -> Table:
-    """Rewards ``value(action) - value(keep) - costs``, shape ``(n, m)``; column 0 is exactly 0.
+_PRICES = ("rewrite_cost", "search_cost", "embedding_cost", "llm_call_cost")
+
+
+def gains_over_keep(values: Table, prices: Table) -> Table:
+    """Rewards ``value(action) - value(keep) - price``, shape ``(n, m)``; column 0 is exactly 0.
 
     Args:
-        values: Metric of every action on every query.
-        config: Prices.
-        extra_searches: Searches beyond the first that each action makes, ``(m,)`` or one number.
-        llm_calls: Calls of a language model that each action makes, ``(m,)`` or one number.
+        values: Metric of every action on every query, ``(n, m)``.
+        prices: What each action costs on each query, ``(n, m)``.
     """
-    n_actions = values.shape[1]
-    costs = (
-        config.rewrite_cost
-        + config.search_cost * np.broadcast_to(np.asarray(extra_searches, float), (n_actions,))
-        + config.llm_call_cost * np.broadcast_to(np.asarray(llm_calls, float), (n_actions,))
-    )
-    rewards: Table = values - values[:, :1] - costs[None, :]
+    rewards: Table = values - values[:, :1] - prices
     rewards[:, 0] = 0.0
     return rewards
