@@ -33,7 +33,7 @@ demo: install ## Run the demo: collection, training, held-out comparison, saved 
 	$(BIN)/rl-rewriter demo $(ARGS)
 
 test: install ## Run all tests, on two cores
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 check: install ## Check format, lint and types
 	$(BIN)/ruff format --check .

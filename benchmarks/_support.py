@@ -62,7 +62,9 @@ class Writer:
 
     def _sentence(self, words: int) -> str:
         length = int(self._rng.integers(words - 2, words + 3))
-        return " ".join(self._words[row] for row in self._rng.integers(len(self._words), size=length))
+        return " ".join(
+            self._words[row] for row in self._rng.integers(len(self._words), size=length)
+        )
 
 
 class HashedWords:

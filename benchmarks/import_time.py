@@ -36,8 +36,8 @@ def main() -> None:
     start, numpy, ours = PROGRAMS
     rows = [(name, f"{wall[name]:.3f}", f"{cpu[name]:.3f}") for name in PROGRAMS]
     for base in (start, numpy):
-        beside = (f"{values[ours] - values[base]:.3f}" for values in (wall, cpu))
-        rows.append((f"rl_rewriter beside {base}", *beside))
+        more_wall, more_cpu = wall[ours] - wall[base], cpu[ours] - cpu[base]
+        rows.append((f"rl_rewriter beside {base}", f"{more_wall:.3f}", f"{more_cpu:.3f}"))
     print_table((f"median of {REPEATS}", "wall s", "CPU s"), rows)
     print(f"imported with it: {', '.join(heavy_modules()) or 'none'} (of {', '.join(HEAVY)})")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,37 @@ class TokenEmbedder:
             seed = int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "big")
             total += np.random.default_rng(seed).standard_normal(self.dimensions)
         return np.asarray(self.scale * total / np.linalg.norm(total), dtype=np.float32)
+
+
+class Gate:
+    """Holds a thread up until the event loop opens it: never, where the loop itself is held up."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self._opened = threading.Event()
+        self._stood_still = False
+
+    def wait(self) -> None:
+        self.reached.set()
+        if not self._opened.wait(timeout=5.0):
+            self._stood_still = True
+            raise AssertionError("the event loop stood still")
+
+    async def opened(self, work: Awaitable[Any]) -> Any:
+        """Run ``work``; open the gate from the loop once it is reached."""
+
+        async def open_when_reached() -> None:
+            while not self.reached.is_set():
+                await asyncio.sleep(0.001)
+            self._opened.set()
+
+        opening = asyncio.create_task(open_when_reached())
+        result = await work
+        # A fallback may have swallowed what was raised in the thread.
+        assert not self._stood_still
+        assert self.reached.is_set()
+        await opening
+        return result
 
 
 def fixed_checkpoint(

@@ -16,7 +16,7 @@ from rl_rewriter.benchmark.evaluate import Evaluation, percentile
 from rl_rewriter.errors import MissingExtraError
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.evidence import extend, gather
-from rl_rewriter.types import Needs, Ranking, Rewrite
+from rl_rewriter.types import Needs, Ranking, Rewrite, Vector
 
 RUN_DEPTH = 100
 
@@ -128,8 +128,21 @@ def _trec_lines(evaluation: Evaluation, checkpoint: Checkpoint) -> list[str]:
     return [
         f"{query.id} Q0 {id_} {rank} {score:.6f} {checkpoint.policy.name}"
         for query, ranking in zip(evaluation.queries, rankings, strict=True)
-        for rank, (id_, score) in enumerate(zip(ranking.ids, ranking.scores, strict=True), start=1)
+        for rank, (id_, score) in enumerate(
+            zip(ranking.ids, _without_ties(ranking.scores), strict=True), start=1
+        )
     ]
+
+
+def _without_ties(scores: Vector) -> list[float]:
+    """Scores that fall from rank to rank: evaluation tools order ties by a rule of their own."""
+    falling: list[float] = []
+    for score in scores.tolist():
+        if falling:
+            above = falling[-1]
+            score = min(score, above - 2e-6 * max(1.0, abs(above)))
+        falling.append(score)
+    return falling
 
 
 def policy_rankings(evaluation: Evaluation, checkpoint: Checkpoint) -> list[Ranking]:

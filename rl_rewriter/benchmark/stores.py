@@ -83,6 +83,7 @@ def open_retriever(
         return Bm25Retriever(documents)
     if embedder_name == "tfidf":
         return HybridRetriever(TfidfRetriever(documents), Bm25Retriever(documents))
+    _chromadb()  # before a model is loaded for nothing
     cache = store.cache_dir or default_cache_dir()
     done = 0
 
@@ -141,9 +142,9 @@ def own_collection(store: StoreConfig) -> Any:
 
 def _build(collection: JudgedCollection, store: StoreConfig, embedder: Embedder) -> Any:
     """An embedded collection in the run's folder, made anew: documents may have changed."""
+    chromadb = _chromadb()
     from chromadb.utils.batch_utils import create_batches
 
-    chromadb = _chromadb()
     store.folder.mkdir(parents=True, exist_ok=True)
     client = chromadb.PersistentClient(str(store.folder))
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in collection.name).strip("-")

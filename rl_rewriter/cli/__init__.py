@@ -20,4 +20,4 @@ def main() -> None:
             f'error: {error.name} is not installed; run: pip install "rl-rewriter[train]"\n'
         )
         raise SystemExit(1) from None
-    app()
+    app(prog_name="rl-rewriter")

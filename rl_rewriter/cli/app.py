@@ -96,8 +96,10 @@ def train(
 ) -> None:
     """Train a policy on a collection's judged training queries."""
     with session(run) as current:
+        from rl_rewriter.policies.checkpoint import refuse_other_content
         from rl_rewriter.rewriter import RLQueryRewriter
 
+        refuse_other_content(out)
         config = settings.config(run.seed)
         bench = measure.open(data, store, current.progress)
         rewriter = RLQueryRewriter(bench.retriever, actions=bench.actions)

@@ -13,6 +13,7 @@ from rl_rewriter.benchmark.results import collection_record, write_run
 from rl_rewriter.benchmark.stores import StoreConfig
 from rl_rewriter.benchmark.workbench import Workbench, open_workbench
 from rl_rewriter.evaluation.headroom import Headroom, headroom
+from rl_rewriter.policies.checkpoint import refuse_other_content
 from rl_rewriter.rewriter import RLQueryRewriter
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
 from rl_rewriter.training.report import FitReport
@@ -48,6 +49,7 @@ def run_demo(
         seed: Seed of training and of all intervals.
         on_progress: Told how far each stage is.
     """
+    refuse_other_content(out / "policy")
     log = out / "decisions.jsonl"
     started = time.perf_counter()
     bench = open_workbench(data, StoreConfig(folder=out / "chroma"), on_progress=on_progress)

@@ -66,7 +66,7 @@ def save_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
     """
     from safetensors.numpy import save
 
-    _refuse_other_content(folder)
+    refuse_other_content(folder)
     arrays = {**checkpoint.policy.arrays(), **checkpoint.features.arrays()}
     files = {
         _WEIGHTS: save({name: _contiguous(array) for name, array in arrays.items()}),
@@ -129,6 +129,20 @@ def load_checkpoint(folder: Path, *, own_actions: Iterable[Action] = ()) -> Chec
         ) from error
 
 
+def refuse_other_content(folder: Path) -> None:
+    """Check, before minutes of training, that a policy can be written to a folder.
+
+    Raises:
+        CheckpointError: The folder holds something else than a policy.
+    """
+    if folder.is_dir():
+        is_free = (folder / _MANIFEST).exists() or not any(folder.iterdir())
+    else:
+        is_free = not folder.exists()
+    if not is_free:
+        raise CheckpointError(f"{folder} holds something else than a policy; give another folder")
+
+
 def _compare(what: str, expected: str, found: str, changed: Sequence[str]) -> None:
     if expected != found:
         which = f" ({', '.join(changed[:5])})" if changed else ""
@@ -136,15 +150,6 @@ def _compare(what: str, expected: str, found: str, changed: Sequence[str]) -> No
             f"the policy was trained with other {what}{which} than there are now (fingerprints "
             f"{expected} and {found}); train it again or use the version it was trained with"
         )
-
-
-def _refuse_other_content(folder: Path) -> None:
-    if folder.is_dir():
-        is_free = (folder / _MANIFEST).exists() or not any(folder.iterdir())
-    else:
-        is_free = not folder.exists()
-    if not is_free:
-        raise CheckpointError(f"{folder} holds something else than a policy; give another folder")
 
 
 def _contiguous(array: Matrix) -> Matrix:

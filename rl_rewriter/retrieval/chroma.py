@@ -52,16 +52,21 @@ class ChromaRetriever:
     ) -> list[Ranking]:
         """See :meth:`rl_rewriter.retrieval.protocols.Retriever.search`."""
         vectors = self.resolve(rewrites)
-        groups: dict[Filters | None, list[int]] = defaultdict(list)
-        for row in range(len(rewrites)):
-            groups[filters[row] if filters is not None else None].append(row)
+        # The same vector is searched once: rewrites that differ in their fusion alone share it.
+        groups: defaultdict[Filters | None, dict[bytes, list[int]]] = defaultdict(dict)
+        for row, vector in enumerate(vectors):
+            restriction = filters[row] if filters is not None else None
+            groups[restriction].setdefault(vector.tobytes(), []).append(row)
         rankings: list[Ranking | None] = [None] * len(rewrites)
-        for restriction, rows in groups.items():
-            for start in range(0, len(rows), _QUERY_CHUNK):
-                chunk = rows[start : start + _QUERY_CHUNK]
-                found = self._query([vectors[row] for row in chunk], k, restriction, with_documents)
-                for row, ranking in zip(chunk, found, strict=True):
-                    rankings[row] = ranking
+        for restriction, rows_of in groups.items():
+            distinct = list(rows_of.values())
+            for start in range(0, len(distinct), _QUERY_CHUNK):
+                chunk = distinct[start : start + _QUERY_CHUNK]
+                asked = [vectors[rows[0]] for rows in chunk]
+                found = self._query(asked, k, restriction, with_documents)
+                for rows, ranking in zip(chunk, found, strict=True):
+                    for row in rows:
+                        rankings[row] = ranking
         return [ranking for ranking in rankings if ranking is not None]
 
     def resolve(self, rewrites: Sequence[Rewrite]) -> list[Vector]:

@@ -66,8 +66,7 @@ def as_embedder(source: Any) -> Embedder:
             name, source.get_text_embedding_batch, _one_by_one(source.get_query_embedding)
         )
     if hasattr(source, "encode"):
-        encode = _sentence_transformer_encode(source)
-        return FunctionEmbedder(name, encode, encode)
+        return _sentence_transformer(name, source)
     if callable(source):
         queries = getattr(source, "embed_query", source)
         return FunctionEmbedder(name, source, queries)
@@ -99,8 +98,7 @@ def load_embedder(model: str) -> Embedder:
             f"cannot load the embedding model {model!r}; give a sentence-transformers name or "
             f'folder, or "minilm" ({type(error).__name__})'
         ) from error
-    encode = _sentence_transformer_encode(loaded)
-    return FunctionEmbedder(model, encode, encode)
+    return _sentence_transformer(model, loaded)
 
 
 def packaged_minilm() -> Path:
@@ -132,11 +130,16 @@ def _one_by_one(embed_query: Callable[[str], Any]) -> EmbedMany:
     return lambda texts: [embed_query(text) for text in texts]
 
 
-def _sentence_transformer_encode(model: Any) -> EmbedMany:
-    def encode(texts: list[str]) -> Any:
-        return model.encode(texts, batch_size=64, show_progress_bar=False, convert_to_numpy=True)
+def _sentence_transformer(name: str, model: Any) -> FunctionEmbedder:
+    """Through the model's own methods for either role, which add its prompts where it has any."""
 
-    return encode
+    def embed(method: str) -> EmbedMany:
+        encode = getattr(model, method, model.encode)
+        return lambda texts: encode(
+            texts, batch_size=64, show_progress_bar=False, convert_to_numpy=True
+        )
+
+    return FunctionEmbedder(name, embed("encode_document"), embed("encode_query"))
 
 
 def _checked(embed: EmbedMany, texts: Sequence[str]) -> Matrix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rl_rewriter.retrieval.bm25 import Bm25Index
+from rl_rewriter.retrieval.fusion import FUSION_DEPTH, ScoredWords
 from rl_rewriter.retrieval.protocols import (
     DocumentColumns,
     DocumentSource,
@@ -16,7 +18,6 @@ from rl_rewriter.retrieval.protocols import (
     Retriever,
     VectorSource,
 )
-from rl_rewriter.retrieval.ranking import min_max, top_ranking
 from rl_rewriter.types import (
     Filters,
     Matrix,
@@ -25,9 +26,6 @@ from rl_rewriter.types import (
     Rewrite,
     TermStatistics,
 )
-
-FUSION_DEPTH = 100
-"""Documents taken from each ranking before they are fused."""
 
 
 class BaseRetriever(Retriever, DocumentSource, Protocol):
@@ -98,15 +96,13 @@ class HybridRetriever:
             )
             rankings.update(zip(plain, found, strict=True))
         if fused:
-            found = self.base.search(
+            found = self._fused(
                 [rewrites[row] for row in fused],
-                k=max(k, FUSION_DEPTH),
-                filters=[restrictions[row] for row in fused],
+                [weights[row] for row in fused],
+                [restrictions[row] for row in fused],
+                k,
             )
-            index = self._index.current_index()
-            masks = self._masks([restrictions[row] for row in fused], index)
-            for row, base, mask in zip(fused, found, masks, strict=True):
-                ranking = _fuse(index, base, rewrites[row], weights[row], k, mask)
+            for row, ranking in zip(fused, found, strict=True):
                 rankings[row] = self._with_documents(ranking) if with_documents else ranking
         return [rankings[row] for row in range(len(rewrites))]
 
@@ -137,6 +133,24 @@ class HybridRetriever:
         """Term weights of the collection."""
         return self.base.statistics()
 
+    def _fused(
+        self, rewrites: Sequence[Rewrite], weights: Sequence[float], filters: FilterList, k: int
+    ) -> list[Ranking]:
+        found = self.base.search(rewrites, k=max(k, FUSION_DEPTH), filters=filters)
+        index = self._index.current_index()
+        masks = self._masks(filters, index)
+        # A text is scored once for all its weights; one text at a time, since scores of a whole
+        # collection take memory.
+        rows_of: dict[tuple[str, Filters | None], list[int]] = defaultdict(list)
+        for row, rewrite in enumerate(rewrites):
+            rows_of[rewrite.text, filters[row]].append(row)
+        rankings: dict[int, Ranking] = {}
+        for (text, _), rows in rows_of.items():
+            scored = ScoredWords.of(index, text, masks[rows[0]])
+            for row in rows:
+                rankings[row] = scored.fused_with(found[row], weights[row], k)
+        return [rankings[row] for row in range(len(rewrites))]
+
     def _vectors(self) -> VectorSource:
         if not isinstance(self.base, VectorSource):
             raise TypeError(f"the {self.base.name} retriever has no vectors")
@@ -158,28 +172,3 @@ class HybridRetriever:
             texts=tuple(texts[row] or "" for row in alive),
             metadatas=tuple(metadatas[row] for row in alive),
         )
-
-
-def _fuse(
-    index: Bm25Index,
-    base: Ranking,
-    rewrite: Rewrite,
-    weight: float,
-    k: int,
-    allowed: npt.NDArray[np.bool_] | None,
-) -> Ranking:
-    bm25 = index.scores(Rewrite(texts=(rewrite.text,)))
-    if allowed is not None:
-        bm25 = np.where(allowed, bm25, 0.0).astype(np.float32)
-    extra = top_ranking(index.ids, bm25, FUSION_DEPTH, above=0.0)
-    known = set(base.ids)
-    ids = base.ids + tuple(id_ for id_ in extra.ids if id_ not in known)
-    lowest = base.scores.min() if len(base) else 0.0
-    base_scores = np.full(len(ids), lowest, dtype=np.float32)
-    base_scores[: len(base)] = base.scores
-    rows = index.rows
-    lexical_scores = np.asarray(
-        [bm25[rows[id_]] if id_ in rows else 0.0 for id_ in ids], dtype=np.float32
-    )
-    scores = (1.0 - weight) * min_max(base_scores) + weight * min_max(lexical_scores)
-    return top_ranking(ids, scores.astype(np.float32), k)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -46,33 +44,6 @@ class Echo(BaseRetriever):
         if self.failure is not None and self.fails_on in query:
             raise self.failure
         return [self.document or Document(page_content=query, id=f"echo:{query}")]
-
-
-class Gate:
-    """Holds a thread up until the event loop opens it: never, where the loop itself is held up."""
-
-    def __init__(self) -> None:
-        self.reached = threading.Event()
-        self._opened = threading.Event()
-
-    def wait(self) -> None:
-        self.reached.set()
-        if not self._opened.wait(timeout=5.0):
-            raise AssertionError("the event loop stood still")
-
-    async def opened(self, work: Awaitable[Any]) -> Any:
-        """Run ``work``; open the gate from the loop once it is reached."""
-
-        async def open_when_reached() -> None:
-            while not self.reached.is_set():
-                await asyncio.sleep(0.001)
-            self._opened.set()
-
-        opening = asyncio.create_task(open_when_reached())
-        result = await work
-        assert self.reached.is_set()
-        await opening
-        return result
 
 
 class Recorder(BaseCallbackHandler):

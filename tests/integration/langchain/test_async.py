@@ -14,8 +14,8 @@ from rl_rewriter.integrations.langchain import (
     RewritingRetriever,
     create_history_aware_rewriting_retriever,
 )
-from tests.integration.langchain.parts import Echo, Gate, Trained, latest
-from tests.support import QUERIES
+from tests.integration.langchain.parts import Echo, Trained, latest
+from tests.support import QUERIES, Gate
 
 
 @pytest.mark.parametrize("trained_one", [False, True])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,38 +24,23 @@ from tests.integration.llama_index.parts import (
     of_words,
     over_chroma,
 )
+from tests.support import Gate
 
-SLOW = 0.3
 
-
-def _slow(base: RecordingRetriever) -> RecordingRetriever:
+def _behind(gate: Gate) -> RecordingRetriever:
     def find(text: str) -> list[NodeWithScore]:
-        time.sleep(SLOW)
+        gate.wait()
         return []
 
-    return type(base)(find)
+    return RecordingRetriever(find)
 
 
-async def _longest_pause(task: Any) -> float:
-    """How long the loop stood still while the task ran."""
-    running = asyncio.ensure_future(task)
-    longest, last = 0.0, time.perf_counter()
-    while not running.done():
-        await asyncio.sleep(0.005)
-        now = time.perf_counter()
-        longest, last = max(longest, now - last), now
-    await running
-    return longest
-
-
-BASES: dict[str, Callable[[VectorStoreIndex], BaseRetriever]] = {
-    "chroma": lambda index: index.as_retriever(),
-    "sync": lambda index: _slow(RecordingRetriever()),
-    "transform": lambda index: TransformRetriever(
-        _slow(RecordingRetriever()), IdentityQueryTransform()
-    ),
-    "fusion": lambda index: QueryFusionRetriever(
-        [_slow(RecordingRetriever()), index.as_retriever()], num_queries=1, llm=MockLLM()
+BASES: dict[str, Callable[[VectorStoreIndex, Gate], BaseRetriever]] = {
+    "chroma": lambda index, gate: index.as_retriever(),
+    "sync": lambda index, gate: _behind(gate),
+    "transform": lambda index, gate: TransformRetriever(_behind(gate), IdentityQueryTransform()),
+    "fusion": lambda index, gate: QueryFusionRetriever(
+        [_behind(gate), index.as_retriever()], num_queries=1, llm=MockLLM()
     ),
 }
 
@@ -64,7 +48,7 @@ BASES: dict[str, Callable[[VectorStoreIndex], BaseRetriever]] = {
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("action", ["untrained", "keep", "keywords", "fuse_bm25@0.6"])
 async def test_the_loop_is_free(base: str, action: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = chroma_index()
+    index, gate = chroma_index(), Gate()
     if action == "untrained":
         rewriter = RLQueryRewriter()
     elif base == "chroma":
@@ -74,16 +58,12 @@ async def test_the_loop_is_free(base: str, action: str, monkeypatch: pytest.Monk
     query = type(index.vector_store.client).query
 
     def slow_query(self: Any, *args: Any, **kwargs: Any) -> Any:
-        time.sleep(SLOW)
+        gate.wait()
         return query(self, *args, **kwargs)
 
     monkeypatch.setattr(type(index.vector_store.client), "query", slow_query)
-    started = time.perf_counter()
-    pause = await _longest_pause(
-        RewritingRetriever(rewriter, BASES[base](index)).aretrieve(QUESTION)
-    )
-    assert time.perf_counter() - started >= SLOW
-    assert pause < 0.6 * SLOW
+
+    await gate.opened(RewritingRetriever(rewriter, BASES[base](index, gate)).aretrieve(QUESTION))
 
 
 async def test_an_async_retriever_is_awaited_on_the_loop() -> None:

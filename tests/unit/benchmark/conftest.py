@@ -13,7 +13,7 @@ from rl_rewriter.benchmark.workbench import Workbench, open_workbench
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.rewriter import RLQueryRewriter
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
-from tests.collections import shop
+from tests.beir import shop
 
 QUICK = ReinforceConfig(updates=40, evaluate_every=10, warm_up=5, learning_rate=0.01)
 

@@ -9,7 +9,7 @@ import pytest
 from rl_rewriter.benchmark.beir import load_beir
 from rl_rewriter.errors import InputError
 from rl_rewriter.types import Turn
-from tests.collections import write_beir, write_rows
+from tests.beir import write_beir, write_rows
 
 DOCUMENTS = {"d1": "Money is refunded.", "d2": "快递两天送达。"}
 QUERIES = [
@@ -55,7 +55,7 @@ def test_its_name_can_be_given(folder: Path) -> None:
 
 
 def test_a_title_stands_before_the_text(folder: Path) -> None:
-    rows = [
+    rows: list[dict[str, object]] = [
         {"_id": "d1", "title": "Refunds", "text": "Money."},
         {"_id": "d2", "title": "", "text": "B"},
         {"_id": 3, "title": "Title only", "text": None},

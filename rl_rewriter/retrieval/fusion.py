@@ -1,0 +1,55 @@
+"""Fuses a ranking with the BM25 scores of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rl_rewriter.retrieval.bm25 import Bm25Index
+from rl_rewriter.retrieval.ranking import min_max, top_ranking
+from rl_rewriter.types import Ranking, Rewrite, Vector
+
+FUSION_DEPTH = 100
+"""Documents taken from each ranking before they are fused."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredWords:
+    """BM25 scores of one text, to be fused with rankings.
+
+    Attributes:
+        rows: Document id -> position in ``scores``.
+        scores: Shape ``(n + 1,)``: one score a document, then 0 for unknown documents.
+        best: The best documents.
+    """
+
+    rows: Mapping[str, int]
+    scores: Vector
+    best: Ranking
+
+    @classmethod
+    def of(cls, index: Bm25Index, text: str, allowed: npt.NDArray[np.bool_] | None) -> ScoredWords:
+        """Score a text over the documents ``allowed`` ``(n,)``; None allows all."""
+        scores = index.scores(Rewrite(texts=(text,)))
+        if allowed is not None:
+            scores = np.where(allowed, scores, 0.0).astype(np.float32)
+        best = top_ranking(index.ids, scores, FUSION_DEPTH, above=0.0)
+        return cls(index.rows, np.append(scores, np.float32(0.0)), best)
+
+    def fused_with(self, base: Ranking, weight: float, k: int) -> Ranking:
+        """The ``k`` best of both rankings' documents by ``(1 - weight) base + weight bm25``.
+
+        Both scores are min-max normalised over the union; documents that ``base`` lacks count as
+        its lowest.
+        """
+        known = set(base.ids)
+        ids = base.ids + tuple(id_ for id_ in self.best.ids if id_ not in known)
+        lowest = base.scores.min() if len(base) else 0.0
+        base_scores = np.full(len(ids), lowest, dtype=np.float32)
+        base_scores[: len(base)] = base.scores
+        rows = np.asarray([self.rows.get(id_, -1) for id_ in ids], dtype=np.intp)
+        scores = (1.0 - weight) * min_max(base_scores) + weight * min_max(self.scores[rows])
+        return top_ranking(ids, scores.astype(np.float32), k)
