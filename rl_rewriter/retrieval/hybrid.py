@@ -43,6 +43,10 @@ class LexicalIndex(Protocol):
         """Which documents a filter lets through; None for all."""
         ...
 
+    def refresh(self) -> None:
+        """Compare all texts with the index and rebuild it where they differ."""
+        ...
+
 
 class HybridRetriever:
     """Adds BM25 evidence and fusion to a base retriever.
@@ -132,6 +136,10 @@ class HybridRetriever:
     def statistics(self) -> TermStatistics:
         """Term weights of the collection."""
         return self.base.statistics()
+
+    def refresh(self) -> None:
+        """Notice texts that were edited in place; additions and deletions are noticed anyway."""
+        self._index.refresh()
 
     def _fused(
         self, rewrites: Sequence[Rewrite], weights: Sequence[float], filters: FilterList, k: int

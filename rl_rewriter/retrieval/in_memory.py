@@ -64,6 +64,9 @@ class Bm25Retriever:
         refuse_filters(self.name, [filters])
         return None
 
+    def refresh(self) -> None:
+        """Documents in memory don't change."""
+
     def documents(self, ids: Sequence[str]) -> DocumentColumns:
         """Texts and metadata of documents; None for unknown ids."""
         return tuple(self._documents.get(id_) for id_ in ids), (None,) * len(ids)

@@ -78,6 +78,15 @@ class DocumentSource(Protocol):
 
 
 @runtime_checkable
+class Refreshable(Protocol):
+    """A retriever that keeps something beside the collection, such as an index of its texts."""
+
+    def refresh(self) -> None:
+        """Bring it up to date with the collection."""
+        ...
+
+
+@runtime_checkable
 class LexicalSource(Protocol):
     """A retriever that can also rank the same documents by BM25."""
 

@@ -13,7 +13,7 @@ from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import CollectionError, InputError, MissingExtraError
 from rl_rewriter.features.feature_set import FeatureSet, default_features
 from rl_rewriter.policies.checkpoint import Checkpoint
-from rl_rewriter.retrieval.protocols import DocumentSource, Retriever
+from rl_rewriter.retrieval.protocols import DocumentSource, Refreshable, Retriever
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.loop import OnProgress, train_on_tables
@@ -66,6 +66,8 @@ def fit_policy(
         [usable[row] for row in train_rows], retriever.offers
     )
     clock = _Clock()
+    if isinstance(retriever, Refreshable):
+        retriever.refresh()
     statistics = collection_statistics(retriever)
     _check_documents(usable, qrels, retriever)
     clock.lap("statistics")

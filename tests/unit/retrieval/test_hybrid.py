@@ -15,7 +15,9 @@ from rl_rewriter.retrieval.in_memory import Bm25Retriever
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.retrieval.protocols import FilterList
 from rl_rewriter.retrieval.tfidf import TfidfRetriever
+from rl_rewriter.rewriter import RLQueryRewriter
 from rl_rewriter.text.statistics import CollectionStatistics
+from rl_rewriter.training.config import FitConfig, ReinforceConfig
 from rl_rewriter.types import Filters, Needs, Ranking, Rewrite
 from tests.support import DOCUMENTS, QUERIES, TokenEmbedder, chroma_collection
 
@@ -154,3 +156,24 @@ def test_over_chroma_everything_goes_through(tmp_path: Path) -> None:
     )
     assert retriever.documents(["size"])[0] == (DOCUMENTS["size"],)
     assert retriever.statistics().n_documents == len(DOCUMENTS)
+
+
+def test_training_notices_texts_that_were_edited_in_place(tmp_path: Path) -> None:
+    texts = {f"d{n}": f"article number {n} about parcels" for n in range(8)}
+    collection = chroma_collection(texts)
+    retriever = chroma_retriever(
+        collection, TokenEmbedder(), cache_dir=tmp_path, refresh_seconds=3600
+    )
+    assert [ranking.ids for ranking in retriever.lexical(["zebra"], k=3)] == [()]
+    collection.update(
+        ids=["d3"],
+        documents=["a zebra crossing"],
+        embeddings=TokenEmbedder().embed_documents(["a zebra crossing"]),
+    )
+    queries = {f"q{n}": f"parcels {n}" for n in range(6)}
+    RLQueryRewriter(retriever).fit(
+        queries,
+        {id_: {"d1": 1.0} for id_ in queries},
+        config=FitConfig(reinforce=ReinforceConfig(updates=2)),
+    )
+    assert [ranking.ids for ranking in retriever.lexical(["zebra"], k=3)] == [("d3",)]
