@@ -26,7 +26,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 		{ echo 'error: no virtual environment could be made; on Debian: apt-get install python3-venv'; exit 1; }
 	@echo 'installing into $(VENV); the first time takes a few minutes'
 	@$(PIP_INSTALL) --upgrade pip # Debian's resolves twice as slowly
-	@$(PIP_INSTALL) -c constraints.txt -e ".[dev]"
+	@PYTHONWARNINGS='ignore:Editable installation' $(PIP_INSTALL) -c constraints.txt -e ".[dev]"
 	@touch $@
 
 demo: install ## Run the demo: collection, training, held-out comparison, saved policy

@@ -23,6 +23,7 @@ from rl_rewriter.integrations._langchain_routes import (
     Route,
     Search,
     TextRoute,
+    restricts,
 )
 from rl_rewriter.integrations._serving import Request
 from rl_rewriter.rewriter import RLQueryRewriter
@@ -92,6 +93,7 @@ class Call:
             return route.search(route.plan(self.request))
         except Exception as error:
             _logger.warning("query kept (fallback:adapter): %s", type(error).__name__)
+            _logger.debug("query kept", exc_info=True)
             return self.base.search(self.request.keep("adapter"))
 
     def instead_of(self, search: Search, error: Exception) -> Search:
@@ -104,6 +106,7 @@ class Call:
         if isinstance(error, MemoryError) or (search.is_bases_own and is_as_asked):
             raise error
         _logger.warning("query kept (fallback:search): %s", type(error).__name__)
+        _logger.debug("query kept", exc_info=True)
         return self.base.search(self.request.keep("search"))
 
     def record(self, search: Search, documents: Sequence[Document]) -> None:
@@ -112,10 +115,7 @@ class Call:
             return
         self.request.record(
             search.decision,
-            [
-                ScoredDocument(name, search.scores.get(name, 1.0 / (rank + 1)))
-                for rank, name in enumerate(map(_name_of, documents))
-            ],
+            [ScoredDocument(name, search.scores.get(name)) for name in map(_name_of, documents)],
         )
 
 
@@ -123,19 +123,20 @@ def route_for(base: Base) -> Route:
     """How the wrapped retriever is searched."""
     inner = base.unwrapped()
     target = inner.runnable
+    search_kwargs = {**(getattr(target, "search_kwargs", None) or {}), **inner.kwargs}
+    by_text = TextRoute(base, filtered=restricts(search_kwargs))
     if not isinstance(target, VectorStoreRetriever):
-        return TextRoute(base)
+        return by_text
     if target.search_type != "similarity":
         return LeftAlone(base, "search_type")
     if not _searches_plainly(target):
-        return TextRoute(base)
-    search_kwargs = {**target.search_kwargs, **inner.kwargs}
+        return by_text
     if is_plain_chroma(target.vectorstore):
         route = chroma_route(base, target, inner.config, search_kwargs)
         return route or LeftAlone(base, "search_kwargs")
     if _searchable_by_vector(target.vectorstore):
         return BlendRoute(base, target, inner.config, search_kwargs)
-    return TextRoute(base)
+    return by_text
 
 
 def _searches_plainly(target: VectorStoreRetriever) -> bool:

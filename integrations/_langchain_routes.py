@@ -103,13 +103,19 @@ class LeftAlone:
 
 @dataclass(frozen=True)
 class TextRoute:
-    """Hands the rewritten text to any retriever."""
+    """Hands the rewritten text to any retriever.
+
+    Attributes:
+        base: The wrapped retriever.
+        filtered: Whether its search may be restricted, by its own settings or by the caller's.
+    """
 
     base: Base
+    filtered: bool
 
     def plan(self, request: Request) -> Plan:
         """Decide among actions that need nothing but text."""
-        plan: Plan = request.plan_text(filtered=restricts(self.base.kwargs))
+        plan: Plan = request.plan_text(filtered=self.filtered)
         return plan
 
     def search(self, plan: Plan) -> Search:

@@ -9,11 +9,8 @@ from rl_rewriter.types import ScoredDocument
 
 
 def as_documents(nodes: list[NodeWithScore]) -> list[ScoredDocument]:
-    """Ids and scores; where a retriever gives no score, one that falls with the rank."""
-    return [
-        ScoredDocument(node.node.node_id, 1.0 / (rank + 1) if node.score is None else node.score)
-        for rank, node in enumerate(nodes)
-    ]
+    """Ids and scores; None where a retriever gives no score."""
+    return [ScoredDocument(node.node.node_id, node.score) for node in nodes]
 
 
 def tagged(scored: NodeWithScore, decision_id: str) -> NodeWithScore:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rl_rewriter.conversation import as_history
-from rl_rewriter.errors import InputError
 from rl_rewriter.policies.decider import Plan, kept
 from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH
 from rl_rewriter.retrieval.protocols import Retriever
@@ -51,7 +50,7 @@ class Request:
         """Read the history; where it can't be read, the question is kept and the chain goes on."""
         try:
             turns, problem = as_history(history or ()), ""
-        except InputError as error:
+        except Exception as error:
             _logger.warning("query kept (fallback:history): %s", error)
             turns, problem = (), "history"
         return cls(rewriter, Query(text, turns), decision_id, explore, problem)

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rl_rewriter.actions import Action, ActionSpace, default_actions
     from rl_rewriter.errors import RewriterError
+    from rl_rewriter.logs.store import DecisionLog
+    from rl_rewriter.retrieval.protocols import Retriever
+    from rl_rewriter.rewards.reward import RewardConfig
     from rl_rewriter.rewriter import RLQueryRewriter
+    from rl_rewriter.training.config import FitConfig, ReinforceConfig
     from rl_rewriter.types import (
         Evidence,
         Feedback,
         Filters,
         Needs,
         Query,
+        Ranking,
         Rewrite,
         RewriteDecision,
         ScoredDocument,
@@ -25,6 +30,12 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Action": "actions",
+    "DecisionLog": "logs.store",
+    "FitConfig": "training.config",
+    "Ranking": "types",
+    "ReinforceConfig": "training.config",
+    "Retriever": "retrieval.protocols",
+    "RewardConfig": "rewards.reward",
     "ActionSpace": "actions",
     "default_actions": "actions",
     "RewriterError": "errors",
@@ -43,12 +54,18 @@ _HOME = {
 __all__ = [
     "Action",
     "ActionSpace",
+    "DecisionLog",
     "Evidence",
     "Feedback",
     "Filters",
+    "FitConfig",
     "Needs",
     "Query",
     "RLQueryRewriter",
+    "Ranking",
+    "ReinforceConfig",
+    "Retriever",
+    "RewardConfig",
     "Rewrite",
     "RewriteDecision",
     "RewriterError",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rl_rewriter.errors import InputError
@@ -52,8 +52,9 @@ def as_history(messages: Sequence[Any]) -> tuple[Turn, ...]:
     Raises:
         InputError: A message is none of these.
     """
-    if isinstance(messages, str):
-        raise InputError("history must be a list of turns, not one string")
+    messages = getattr(messages, "messages", messages)  # a chat history object
+    if isinstance(messages, str) or not isinstance(messages, Iterable):
+        raise InputError(f"history must be a list of turns, not {type(messages).__name__}")
     turns: list[Turn] = []
     for position, message in list(enumerate(messages))[-MAX_TURNS:]:
         if isinstance(message, str):

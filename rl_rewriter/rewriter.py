@@ -16,6 +16,7 @@ from rl_rewriter.actions.base import Action
 from rl_rewriter.actions.space import ActionSpace, default_actions
 from rl_rewriter.conversation import as_query
 from rl_rewriter.errors import CheckpointError, InputError
+from rl_rewriter.logs.records import QueryPrivacy
 from rl_rewriter.logs.store import DecisionLog
 from rl_rewriter.policies.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from rl_rewriter.policies.decider import Decider, Plan, kept
@@ -26,6 +27,7 @@ from rl_rewriter.types import (
     Feedback,
     Filters,
     Needs,
+    OnProgress,
     Qrels,
     Query,
     Ranking,
@@ -35,7 +37,6 @@ from rl_rewriter.types import (
 
 if TYPE_CHECKING:
     from rl_rewriter.training.config import FitConfig
-    from rl_rewriter.training.loop import OnProgress
     from rl_rewriter.training.report import FitReport
 
 
@@ -53,6 +54,7 @@ class RLQueryRewriter:
         actions: What may be done; by default everything that the retriever can carry out.
         checkpoint: A trained policy.
         log: Decision log or path of one; None logs nothing.
+        log_queries: With a path: "text" logs the words, "hash" a digest of them, "none" nothing.
         seed: Seed of exploration.
     """
 
@@ -63,12 +65,13 @@ class RLQueryRewriter:
         actions: ActionSpace | None = None,
         checkpoint: Checkpoint | None = None,
         log: DecisionLog | str | Path | None = None,
+        log_queries: QueryPrivacy = "text",
         seed: int | None = None,
     ) -> None:
         self.retriever = retriever
         self._actions = actions
         self._decider = Decider(checkpoint) if checkpoint is not None else None
-        self.log = DecisionLog(log) if isinstance(log, str | Path) else log
+        self.log = DecisionLog(log, log_queries=log_queries) if isinstance(log, str | Path) else log
         self._seeds = np.random.SeedSequence(seed)
         self._seeds_lock = threading.Lock()
 
@@ -109,7 +112,7 @@ class RLQueryRewriter:
             folder: What :meth:`save` wrote.
             retriever: Where to search; the adapters bring their own.
             actions: Actions of your own that it was trained with.
-            settings: ``log`` and ``seed``, as for the class itself.
+            settings: ``log``, ``log_queries`` and ``seed``, as for the class itself.
 
         Raises:
             CheckpointError: The folder holds no policy, a damaged one, or one of other actions or
@@ -246,7 +249,14 @@ class RLQueryRewriter:
             return Plan(kept(query, "untrained", decision_id=decision_id))
         target = retriever if retriever is not None else self.retriever
         if target is None:
-            return Plan(kept(query, "fallback:no_retriever", decision_id=decision_id))
+            return Plan(
+                kept(
+                    query,
+                    "fallback:no_retriever",
+                    decision_id=decision_id,
+                    version=decider.version,
+                )
+            )
         return decider.plan(
             query,
             target,

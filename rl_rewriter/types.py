@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -19,6 +19,9 @@ Matrix = npt.NDArray[np.float32]
 """Shape ``(n, d)``: one row an item."""
 Qrels = Mapping[str, Mapping[str, float]]
 """Judgements: query id -> document id -> grade (0 = judged not relevant)."""
+
+OnProgress = Callable[[str, int, int], None]
+"""Called with the stage, how much of it is done, and how much there is."""
 
 Role = Literal["user", "assistant"]
 
@@ -162,6 +165,11 @@ class Rewrite:
         """The one text that stands for this rewrite where only a text can be sent."""
         return self.texts[0]
 
+    def is_the_query(self, query: Query) -> bool:
+        """Whether this searches the query itself, no more and no less."""
+        is_same_text = self.texts == (query.text,)
+        return is_same_text and self.vector is None and not self.lexical_weight
+
     @classmethod
     def keep(cls, query: Query) -> Rewrite:
         """The query as it is."""
@@ -179,10 +187,13 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class ScoredDocument:
-    """One retrieved document; higher scores are better, whatever the store's distance."""
+    """One retrieved document; higher scores are better, whatever the store's distance.
+
+    The score is None where the retriever that found it tells none.
+    """
 
     id: str
-    score: float
+    score: float | None
     text: str | None = None
     metadata: Mapping[str, Any] | None = None
 

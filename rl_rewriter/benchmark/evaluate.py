@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -16,10 +18,10 @@ from rl_rewriter.errors import InputError
 from rl_rewriter.evaluation.held_out import HeldOut, evaluate_policy
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.policies.decider import Decider
+from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.training.splits import query_fingerprint
-from rl_rewriter.types import Query
+from rl_rewriter.types import Needs, OnProgress, Query, Rewrite
 
-Progress = Callable[[str, int, int], None]
 TIMED_QUERIES = 100
 
 
@@ -32,7 +34,10 @@ class Evaluation:
         queries: The held-out queries, in the order of all arrays.
         table: Outcome of every action on them.
         held_out: The comparison.
-        decide_ms: Milliseconds that single decisions took, evidence included.
+        rewrites: What the policy sends for each query.
+        searches: Searches made for each query, those for evidence included, ``(n,)``.
+        decide_ms: Milliseconds that single decisions took: evidence included, embeddings from the
+            cache.
         seconds: Wall time by stage.
     """
 
@@ -40,6 +45,8 @@ class Evaluation:
     queries: tuple[Query, ...]
     table: RewardTable
     held_out: HeldOut
+    rewrites: tuple[Rewrite, ...]
+    searches: tuple[int, ...]
     decide_ms: tuple[float, ...]
     seconds: Mapping[str, float]
 
@@ -49,7 +56,7 @@ def evaluate_checkpoint(
     checkpoint: Checkpoint,
     *,
     seed: int = 0,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Evaluation:
     """Compare a policy with keep, the best single action and the per-query best.
 
@@ -74,11 +81,17 @@ def evaluate_checkpoint(
     held_out = evaluate_policy(
         checkpoint.policy, table, best_fixed, groups=bench.groups_of(queries), seed=seed
     )
+    rewrites = _chosen_rewrites(bench, checkpoint, queries, held_out.chosen.tolist())
     return Evaluation(
         bench=bench,
         queries=tuple(queries),
         table=table,
         held_out=held_out,
+        rewrites=tuple(rewrites),
+        searches=tuple(
+            _n_searches(rewrite, query, checkpoint.features.needs)
+            for rewrite, query in zip(rewrites, queries, strict=True)
+        ),
         decide_ms=_decision_times(bench, checkpoint, queries[:TIMED_QUERIES]),
         seconds=seconds,
     )
@@ -93,6 +106,27 @@ def _unseen(bench: Workbench, seen: Sequence[str]) -> list[Query]:
             "evaluate it on"
         )
     return queries
+
+
+def _chosen_rewrites(
+    bench: Workbench, checkpoint: Checkpoint, queries: Sequence[Query], chosen: Sequence[int]
+) -> list[Rewrite]:
+    """What the policy's most probable actions send."""
+    actions = checkpoint.actions
+    needs = reduce(or_, (actions[action].needs for action in set(chosen)), Needs.NOTHING)
+    evidence = gather(queries, bench.retriever, checkpoint.statistics, needs & ~Needs.HISTORY)
+    return [
+        actions[action].rewrite(item) or Rewrite.keep(item.query)
+        for action, item in zip(chosen, evidence, strict=True)
+    ]
+
+
+def _n_searches(rewrite: Rewrite, query: Query, evidence: Needs) -> int:
+    """Searches of a request: for evidence, and of the rewrite where the query isn't kept."""
+    looks, looks_in_bm25 = Needs.FIRST_RANKING in evidence, Needs.LEXICAL in evidence
+    is_kept = rewrite.is_the_query(query)
+    own = 0 if is_kept and looks else 1 + (rewrite.lexical_weight > 0)
+    return int(looks) + int(looks_in_bm25) + own
 
 
 def _decision_times(

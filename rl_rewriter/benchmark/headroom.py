@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from rl_rewriter.benchmark.tables import plain_table
 from rl_rewriter.benchmark.workbench import Workbench
 from rl_rewriter.evaluation.headroom import Headroom, headroom
-
-Progress = Callable[[str, int, int], None]
+from rl_rewriter.types import OnProgress
 
 
 def measure_headroom(
@@ -17,7 +15,7 @@ def measure_headroom(
     *,
     folds: int = 5,
     seed: int = 0,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Headroom:
     """Carry out every action on every query and say what there is to gain.
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.benchmark.evaluate import Evaluation, percentile
 from rl_rewriter.errors import MissingExtraError
 from rl_rewriter.policies.checkpoint import Checkpoint
-from rl_rewriter.retrieval.evidence import extend, gather
-from rl_rewriter.types import Needs, Ranking, Rewrite, Vector
+from rl_rewriter.types import Vector
 
 RUN_DEPTH = 100
 
@@ -39,7 +37,7 @@ def collection_record(
         "retriever": bench.retriever.name,
         "embedder": bench.embedder,
         "metric": bench.reward.metric.name,
-        "protocol": bench.protocol,
+        "protocol": "split",
         "actions": dict(found.means),
         "best_fixed": {
             "action": found.best_fixed_action,
@@ -50,8 +48,8 @@ def collection_record(
             "hurt_share": found.versus_keep.hurt_share,
             "helped_share": found.versus_keep.helped_share,
             "action_share": dict(found.action_share),
-            "searches_per_query": float(1.0 + (found.chosen != 0).mean()),
-            "llm_calls_per_query": 0.0,
+            "searches_per_query": float(np.mean(evaluation.searches)),
+            "llm_calls_per_query": float(np.mean([r.llm_calls for r in evaluation.rewrites])),
         },
         "oracle": float(found.oracle.mean()),
         "tests": {
@@ -124,7 +122,11 @@ def _write_per_query(path: Path, evaluation: Evaluation) -> None:
 
 
 def _trec_lines(evaluation: Evaluation, checkpoint: Checkpoint) -> list[str]:
-    rankings = policy_rankings(evaluation, checkpoint)
+    rankings = evaluation.bench.retriever.search(
+        evaluation.rewrites,
+        k=RUN_DEPTH,
+        filters=[query.filters for query in evaluation.queries],
+    )
     return [
         f"{query.id} Q0 {id_} {rank} {score:.6f} {checkpoint.policy.name}"
         for query, ranking in zip(evaluation.queries, rankings, strict=True)
@@ -143,21 +145,3 @@ def _without_ties(scores: Vector) -> list[float]:
             score = min(score, above - 2e-6 * max(1.0, abs(above)))
         falling.append(score)
     return falling
-
-
-def policy_rankings(evaluation: Evaluation, checkpoint: Checkpoint) -> list[Ranking]:
-    """What the policy's most probable actions retrieve for the held-out queries."""
-    actions: ActionSpace = checkpoint.actions
-    retriever = evaluation.bench.retriever
-    chosen: Sequence[int] = evaluation.held_out.chosen.tolist()
-    needs = Needs.NOTHING
-    for action in set(chosen):
-        needs |= actions[action].needs
-    evidence = gather(evaluation.queries, retriever, checkpoint.statistics, needs & ~Needs.HISTORY)
-    extend(evidence, retriever, Needs.FIRST_RANKING)
-    rewrites = [
-        actions[action].rewrite(item) or Rewrite.keep(item.query)
-        for action, item in zip(chosen, evidence, strict=True)
-    ]
-    filters = [query.filters for query in evaluation.queries]
-    return retriever.search(rewrites, k=RUN_DEPTH, filters=filters)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +17,13 @@ from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.retrieval.protocols import Embedder, Retriever
 from rl_rewriter.retrieval.tfidf import TfidfRetriever
 from rl_rewriter.text.tokens import cjk_share
+from rl_rewriter.types import OnProgress
 
+_MARK = "made_by_rl_rewriter"
 BASES = ("chroma", "bm25", "tfidf", "hybrid")
+DEFAULT_EMBEDDER = "minilm"
 HYBRID_WEIGHT = 0.3
 """BM25's share where hybrid search is the base that "keep" leaves alone."""
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class StoreConfig:
 
 
 def open_retriever(
-    collection: JudgedCollection, store: StoreConfig, on_progress: Progress | None = None
+    collection: JudgedCollection, store: StoreConfig, on_progress: OnProgress | None = None
 ) -> Retriever:
     """The retriever over a collection's documents, built where it isn't there yet.
 
@@ -95,10 +95,25 @@ def open_retriever(
 
     embedder = CachedEmbedder(load_embedder(embedder_name), cache / "embeddings.sqlite", count)
     chroma = own_collection(store) if store.is_own else _build(collection, store, embedder)
+    return _over(chroma, embedder, store)
+
+
+def open_own_retriever(store: StoreConfig) -> Retriever:
+    """The retriever over a Chroma collection of the user's own.
+
+    Raises:
+        CollectionError: The server or the collection isn't there, or it is empty.
+    """
+    cache = store.cache_dir or default_cache_dir()
+    model = load_embedder(store.embedder or DEFAULT_EMBEDDER)
+    return _over(own_collection(store), CachedEmbedder(model, cache / "embeddings.sqlite"), store)
+
+
+def _over(chroma: Any, embedder: Embedder, store: StoreConfig) -> Retriever:
     return chroma_retriever(
         chroma,
         embedder,
-        cache_dir=cache,
+        cache_dir=store.cache_dir or default_cache_dir(),
         default_weight=HYBRID_WEIGHT if store.base == "hybrid" else 0.0,
     )
 
@@ -112,7 +127,7 @@ def chosen_embedder(collection: JudgedCollection, store: StoreConfig) -> str:
     sample = "".join(
         text for text, _ in zip(collection.documents.values(), range(50), strict=False)
     )
-    return "tfidf" if cjk_share(sample) > 0.3 and not store.is_own else "minilm"
+    return "tfidf" if cjk_share(sample) > 0.3 and not store.is_own else DEFAULT_EMBEDDER
 
 
 def own_collection(store: StoreConfig) -> Any:
@@ -149,10 +164,17 @@ def _build(collection: JudgedCollection, store: StoreConfig, embedder: Embedder)
     client = chromadb.PersistentClient(str(store.folder))
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in collection.name).strip("-")
     name = f"docs-{name or 'collection'}"[:200]
-    with suppress(Exception):
+    if name in {found.name for found in client.list_collections()}:
+        if _MARK not in (client.get_collection(name, embedding_function=None).metadata or {}):
+            raise CollectionError(
+                f"{store.folder} holds a collection {name!r} of someone else's; give another folder"
+            )
         client.delete_collection(name)
     made = client.create_collection(
-        name, configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
+        name,
+        configuration={"hnsw": {"space": "cosine"}},
+        embedding_function=None,
+        metadata={_MARK: True},
     )
     ids, texts = list(collection.documents), list(collection.documents.values())
     vectors = embedder.embed_documents(texts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.benchmark.workbench import Workbench
@@ -10,16 +10,14 @@ from rl_rewriter.envs.retrieval import gather_evidence, reward_table
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.features.feature_set import FeatureSet, default_features
 from rl_rewriter.policies.checkpoint import Checkpoint
-from rl_rewriter.types import Query, TermStatistics
-
-Progress = Callable[[str, int, int], None]
+from rl_rewriter.types import OnProgress, Query, TermStatistics
 
 
 def checkpoint_table(
     bench: Workbench,
     queries: Sequence[Query],
     checkpoint: Checkpoint,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> RewardTable:
     """Outcomes of a checkpoint's actions, with states as its policy sees them."""
     return _table(
@@ -28,7 +26,7 @@ def checkpoint_table(
 
 
 def plain_table(
-    bench: Workbench, queries: Sequence[Query], on_progress: Progress | None = None
+    bench: Workbench, queries: Sequence[Query], on_progress: OnProgress | None = None
 ) -> RewardTable:
     """Outcomes of the possible actions; states are standardised over these queries."""
     features = default_features(bench.retriever.offers)
@@ -43,7 +41,7 @@ def _table(
     statistics: TermStatistics,
     actions: ActionSpace,
     features: FeatureSet,
-    on_progress: Progress | None,
+    on_progress: OnProgress | None,
 ) -> RewardTable:
     evidence = gather_evidence(queries, bench.retriever, statistics, actions, features)
     fitted = features if features.mean is not None else features.fitted(evidence)

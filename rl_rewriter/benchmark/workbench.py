@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -20,9 +20,7 @@ from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.rewards.metrics import Metric
 from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.training.splits import conversation_of
-from rl_rewriter.types import Qrels, Query
-
-Progress = Callable[[str, int, int], None]
+from rl_rewriter.types import OnProgress, Qrels, Query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +66,7 @@ def open_workbench(
     *,
     metric: Metric | None = None,
     limit_queries: int | None = None,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Workbench:
     """Load DATA and open the retriever over it.
 

@@ -88,6 +88,9 @@ def headroom(
 def train(
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder of the saved policy.")],
+    metrics: Annotated[
+        Path | None, typer.Option(help="Folder for training metrics (JSON lines, TensorBoard).")
+    ] = None,
     *,
     settings: TrainOptions,
     measure: MeasureOptions,
@@ -109,6 +112,7 @@ def train(
             config=replace(config, reward=bench.reward),
             groups=bench.groups_of(bench.train),
             on_progress=current.progress,
+            metrics_dir=metrics,
         )
         rewriter.save(out)
         record = show.train_record(out, settings.algorithm, report)

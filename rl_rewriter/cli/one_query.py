@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from rl_rewriter.benchmark.stores import StoreConfig, own_collection
+from rl_rewriter.benchmark.stores import StoreConfig, open_own_retriever
 from rl_rewriter.benchmark.workbench import open_workbench
 from rl_rewriter.errors import InputError
-from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.rewriter import RLQueryRewriter
-
-Progress = Callable[[str, int, int], None]
+from rl_rewriter.types import OnProgress
 
 
 def open_for_serving(
-    policy: Path, data: str | None, store: StoreConfig, seed: int, on_progress: Progress
+    policy: Path, data: str | None, store: StoreConfig, seed: int, on_progress: OnProgress
 ) -> RLQueryRewriter:
     """A rewriter over the user's own Chroma collection, or over DATA.
 
@@ -29,11 +26,9 @@ def open_for_serving(
     return rewriter
 
 
-def _retriever(data: str | None, store: StoreConfig, on_progress: Progress) -> Retriever:
+def _retriever(data: str | None, store: StoreConfig, on_progress: OnProgress) -> Retriever:
     if store.is_own:
-        return chroma_retriever(
-            own_collection(store), store.embedder or "minilm", cache_dir=store.cache_dir
-        )
+        return open_own_retriever(store)
     if data is None:
         raise InputError(
             "a decision looks at what the query retrieves: name your collection with --chroma-path "

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rl_rewriter.errors import InputError
+from rl_rewriter.types import OnProgress
 
 if TYPE_CHECKING:
     from rl_rewriter.benchmark.stores import StoreConfig
-    from rl_rewriter.benchmark.workbench import Progress, Workbench
+    from rl_rewriter.benchmark.workbench import Workbench
     from rl_rewriter.training.config import FitConfig
 
 Data = Annotated[
@@ -98,7 +99,7 @@ class MeasureOptions:
         int | None, typer.Option(help="At most so many queries on each side of the split.")
     ] = None
 
-    def open(self, data: str, store: StoreOptions, on_progress: Progress) -> Workbench:
+    def open(self, data: str, store: StoreOptions, on_progress: OnProgress) -> Workbench:
         """Load the data and open the retriever over it."""
         from rl_rewriter.benchmark.workbench import open_workbench
         from rl_rewriter.rewards.metrics import Metric

@@ -133,7 +133,8 @@ def demo(console: Console, result: DemoResult) -> None:
     """The whole demo."""
     bench = result.evaluation.bench
     console.print(
-        f"built a Chroma collection of {bench.n_documents} help-centre articles; "
+        f"{bench.n_documents} help-centre articles, searched by {bench.retriever.name} with "
+        f"{bench.embedder}; "
         f"{len(bench.train)} queries to train on, {len(bench.test)} held out\n"
     )
     room = result.headroom

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,7 @@ from rl_rewriter.policies.checkpoint import refuse_other_content
 from rl_rewriter.rewriter import RLQueryRewriter
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
 from rl_rewriter.training.report import FitReport
-
-Progress = Callable[[str, int, int], None]
+from rl_rewriter.types import OnProgress
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +38,7 @@ class DemoResult:
 
 
 def run_demo(
-    out: Path, *, data: str = "demo", seed: int = 0, on_progress: Progress | None = None
+    out: Path, *, data: str = "demo", seed: int = 0, on_progress: OnProgress | None = None
 ) -> DemoResult:
     """Run the main job on the bundled corpus.
 
@@ -50,13 +49,12 @@ def run_demo(
         on_progress: Told how far each stage is.
     """
     refuse_other_content(out / "policy")
-    log = out / "decisions.jsonl"
+    log = out / "demo-decisions.jsonl"
     started = time.perf_counter()
     bench = open_workbench(data, StoreConfig(folder=out / "chroma"), on_progress=on_progress)
     seconds = {"embed": time.perf_counter() - started}
     log.unlink(missing_ok=True)
     rewriter = RLQueryRewriter(bench.retriever, actions=bench.actions, log=log, seed=seed)
-    started = time.perf_counter()
     report = rewriter.fit(
         bench.train,
         bench.qrels,
@@ -65,7 +63,7 @@ def run_demo(
         on_progress=on_progress,
         metrics_dir=out / "training",
     )
-    seconds["train"] = time.perf_counter() - started
+    seconds["train"] = report.seconds["train"]
     checkpoint = rewriter.checkpoint
     if checkpoint is None:
         raise RuntimeError("fit left no checkpoint")
@@ -83,13 +81,16 @@ def run_demo(
     return DemoResult(room, report, evaluation, {**record, "artifacts": artifacts})
 
 
-def _serve(rewriter: RLQueryRewriter, bench: Workbench, on_progress: Progress | None) -> None:
-    """Ask every held-out query as a running chain would, exploring, and log what came of it."""
+def _serve(rewriter: RLQueryRewriter, bench: Workbench, on_progress: OnProgress | None) -> None:
+    """Ask every training query as a running chain would, exploring, and log what came of it.
+
+    Not the held-out ones: who learns from this log must not learn from them.
+    """
     metric = bench.reward.metric
-    for done, query in enumerate(bench.test, start=1):
+    for done, query in enumerate(bench.train, start=1):
         found = rewriter.retrieve(query, k=metric.depth, explore=True)
         rewriter.record(found.decision, found.ranking)
         value = metric(found.ranking.ids, bench.qrels[query.id])
         rewriter.feedback(found.decision.id, value, kind=metric.name)
         if on_progress is not None:
-            on_progress("serving held-out queries", done, len(bench.test))
+            on_progress("serving training queries", done, len(bench.train))

@@ -67,9 +67,9 @@ def feedback_record(feedback: Feedback) -> dict[str, Any]:
     }
 
 
-def _finite(score: float) -> float | None:
+def _finite(score: float | None) -> float | None:
     """JSON knows no NaN and no infinity."""
-    return float(score) if math.isfinite(score) else None
+    return float(score) if score is not None and math.isfinite(score) else None
 
 
 def _private(text: str, log_queries: QueryPrivacy) -> str | None:

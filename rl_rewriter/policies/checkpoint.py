@@ -135,8 +135,9 @@ def refuse_other_content(folder: Path) -> None:
     Raises:
         CheckpointError: The folder holds something else than a policy.
     """
+    ours = {_MANIFEST, *_DESCRIBED}
     if folder.is_dir():
-        is_free = (folder / _MANIFEST).exists() or not any(folder.iterdir())
+        is_free = {path.name for path in folder.iterdir()} <= ours
     else:
         is_free = not folder.exists()
     if not is_free:

@@ -65,9 +65,7 @@ def _mixed(rewrite: Rewrite, query: Query, known: Vector, retriever: Retriever) 
 
 def is_kept(decision: RewriteDecision) -> bool:
     """Whether what is searched is the query itself, whichever action led to it."""
-    rewrite = decision.rewrite
-    is_same_text = rewrite.texts == (decision.query.text,)
-    return is_same_text and rewrite.vector is None and not rewrite.lexical_weight
+    return decision.rewrite.is_the_query(decision.query)
 
 
 def _search_kept(plan: Plan, retriever: Retriever, k: int) -> Ranking:

@@ -60,11 +60,15 @@ class ChromaBm25:
         index = self._index
         if index is not None and time.monotonic() - self._checked < self._refresh_seconds:
             return index
-        with self._lock:
+        if not self._lock.acquire(blocking=index is None) and index is not None:
+            return index  # another request is looking; this one needn't wait for it
+        try:
             if self._index is None or self._ids_changed():
                 self._index = self._open()
             self._checked = time.monotonic()
             return self._index
+        finally:
+            self._lock.release()
 
     def refresh(self) -> None:
         """Compare all texts with the index and rebuild it where they differ."""

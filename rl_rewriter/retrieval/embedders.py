@@ -98,7 +98,7 @@ def load_embedder(model: str) -> Embedder:
             f"cannot load the embedding model {model!r}; give a sentence-transformers name or "
             f'folder, or "minilm" ({type(error).__name__})'
         ) from error
-    return _sentence_transformer(model, loaded)
+    return _sentence_transformer(_model_name(model), loaded)
 
 
 def packaged_minilm() -> Path:
@@ -128,6 +128,15 @@ def _name_of(source: Any) -> str:
 
 def _one_by_one(embed_query: Callable[[str], Any]) -> EmbedMany:
     return lambda texts: [embed_query(text) for text in texts]
+
+
+def _model_name(model: str) -> str:
+    """The name under which vectors are cached: a folder's tells its path and when it changed."""
+    folder = Path(model)
+    if not folder.is_dir():
+        return model
+    files = sorted(path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file())
+    return f"{folder.resolve()}@{files[-1] if files else 0}"
 
 
 def _sentence_transformer(name: str, model: Any) -> FunctionEmbedder:

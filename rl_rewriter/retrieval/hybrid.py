@@ -18,13 +18,13 @@ from rl_rewriter.retrieval.protocols import (
     Retriever,
     VectorSource,
 )
+from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.types import (
     Filters,
     Matrix,
     Needs,
     Ranking,
     Rewrite,
-    TermStatistics,
 )
 
 
@@ -68,14 +68,10 @@ class HybridRetriever:
     ) -> None:
         self.base = base
         self.name = "hybrid" if default_weight > 0 else base.name
+        self.offers = _with_lexical(base.offers)
+        self._vector_source = base if isinstance(base, VectorSource) else None
         self._index = lexical
         self._default_weight = default_weight
-
-    @property
-    def offers(self) -> Needs:
-        """What the base offers, BM25, and the vectors of BM25's documents where it has vectors."""
-        offers = self.base.offers | Needs.LEXICAL
-        return offers | Needs.LEXICAL_VECTORS if Needs.VECTOR in offers else offers
 
     def search(
         self,
@@ -133,7 +129,7 @@ class HybridRetriever:
         """Texts and metadata of documents by the base retriever."""
         return self.base.documents(ids)
 
-    def statistics(self) -> TermStatistics:
+    def statistics(self) -> CollectionStatistics:
         """Term weights of the collection."""
         return self.base.statistics()
 
@@ -160,9 +156,9 @@ class HybridRetriever:
         return [rankings[row] for row in range(len(rewrites))]
 
     def _vectors(self) -> VectorSource:
-        if not isinstance(self.base, VectorSource):
+        if self._vector_source is None:
             raise TypeError(f"the {self.base.name} retriever has no vectors")
-        return self.base
+        return self._vector_source
 
     def _masks(
         self, filters: Sequence[Filters | None], index: Bm25Index
@@ -180,3 +176,9 @@ class HybridRetriever:
             texts=tuple(texts[row] or "" for row in alive),
             metadatas=tuple(metadatas[row] for row in alive),
         )
+
+
+def _with_lexical(offers: Needs) -> Needs:
+    """Adds BM25, and the vectors of BM25's documents where the base has vectors."""
+    joined = offers | Needs.LEXICAL
+    return joined | Needs.LEXICAL_VECTORS if Needs.VECTOR in joined else joined

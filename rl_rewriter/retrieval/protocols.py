@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from rl_rewriter.types import Filters, Matrix, Needs, Ranking, Rewrite, TermStatistics
+from rl_rewriter.text.statistics import CollectionStatistics
+from rl_rewriter.types import Filters, Matrix, Needs, Ranking, Rewrite
 
 FilterList = Sequence[Filters | None]
 DocumentColumns = tuple[tuple[str | None, ...], tuple[Mapping[str, Any] | None, ...]]
@@ -50,7 +51,7 @@ class Retriever(Protocol):
         """
         ...
 
-    def statistics(self) -> TermStatistics:
+    def statistics(self) -> CollectionStatistics:
         """Term weights of the collection; empty statistics where texts cannot be read."""
         ...
 

@@ -1,4 +1,4 @@
-"""From arrays of scores to rankings, and from two rankings to one."""
+"""From arrays of scores to rankings."""
 
 from __future__ import annotations
 

@@ -44,8 +44,7 @@ class RewardConfig:
 
     def price(self, rewrite: Rewrite, query: Query) -> float:
         """What a rewrite costs beyond keep; 0 where it is the query itself."""
-        is_moved = rewrite.vector is not None or rewrite.lexical_weight > 0
-        if rewrite.texts == (query.text,) and not is_moved:
+        if rewrite.is_the_query(query):
             return self.llm_call_cost * rewrite.llm_calls
         embedded = 0 if rewrite.vector is not None else len({*rewrite.texts} - {query.text})
         searches = 1 + (rewrite.lexical_weight > 0)

@@ -26,7 +26,7 @@ def tokenize(text: str) -> list[str]:
     """
     tokens: list[str] = []
     for run in _RUNS.findall(text.lower()):
-        if _CJK_CHARACTER.match(run):
+        if not run.isascii() and _CJK_CHARACTER.match(run):
             tokens.extend([run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)])
         elif len(run) > 1:
             tokens.append(run)

@@ -16,10 +16,10 @@ from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.protocols import DocumentSource, Refreshable, Retriever
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.config import FitConfig
-from rl_rewriter.training.loop import OnProgress, train_on_tables
+from rl_rewriter.training.loop import train_on_tables
 from rl_rewriter.training.report import FitReport, fit_warnings, training_summary
 from rl_rewriter.training.splits import conversation_of, query_fingerprint, split_rows
-from rl_rewriter.types import Qrels, Query
+from rl_rewriter.types import OnProgress, Qrels, Query
 
 
 def fit_policy(
@@ -97,14 +97,12 @@ def fit_policy(
 
 
 def collection_statistics(retriever: Retriever) -> CollectionStatistics:
-    """Term weights of the retriever's collection in the form that a checkpoint stores.
+    """Term weights of the retriever's collection.
 
     Raises:
         CollectionError: The collection is empty.
     """
     statistics = retriever.statistics()
-    if not isinstance(statistics, CollectionStatistics):
-        return CollectionStatistics(n_documents=statistics.n_documents)
     if not statistics.n_documents:
         raise CollectionError("the collection holds no documents; add some before training on it")
     return statistics

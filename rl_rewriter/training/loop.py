@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,13 +10,11 @@ import numpy as np
 
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import MissingExtraError
-from rl_rewriter.policies.mlp import MlpPolicy
+from rl_rewriter.policies.mlp import Layer, MlpPolicy
 from rl_rewriter.policies.reference import ReferencePolicy, mostly, uniform
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.metrics_log import MetricsLog
-
-OnProgress = Callable[[str, int, int], None]
-"""Called with the stage, how much of it is done, and how much there is."""
+from rl_rewriter.types import OnProgress
 
 
 @dataclass(frozen=True)
@@ -24,8 +22,9 @@ class Outcome:
     """What a training run ended with.
 
     Attributes:
-        policy: The policy with the best validation reward.
-        update: The update at which it was seen.
+        policy: The policy with the best validation reward; one that keeps every query where none
+            was better than that.
+        update: The update at which it was seen; 0 for keep.
         kl: Mean KL of that policy to the reference on the training queries, in nats.
         validation: Mean metric of keep, best_fixed and policy on the validation queries.
         best_fixed: Name of the action with the best mean on the training queries.
@@ -67,7 +66,9 @@ def train_on_tables(
     best_fixed = int(train.values.mean(axis=0).argmax())
     reference = reference_policy(config, best_fixed, len(train.action_names))
     run = ReinforceRun(train, reference, settings)
-    best: tuple[float, int, MlpPolicy] = (-np.inf, 0, run.network.policy())
+    # What is worse than keep on the validation queries is never chosen.
+    n_features, n_actions = train.states.shape[1], len(train.action_names)
+    best = (0.0, 0, keep_policy(n_features, n_actions, config.reference_probability))
     with MetricsLog(metrics_dir) as log, one_thread():
         for update in range(1, settings.updates + 1):
             metrics = run.step(update)
@@ -102,6 +103,13 @@ def reference_policy(config: FitConfig, best_fixed: int, n_actions: int) -> Refe
         return uniform(n_actions)
     action = best_fixed if config.reference == "best-fixed" else 0
     return mostly(action, n_actions, probability=config.reference_probability)
+
+
+def keep_policy(n_features: int, n_actions: int, probability: float) -> MlpPolicy:
+    """The policy that mostly keeps every query, whatever it sees."""
+    held = mostly(0, n_actions, probability=probability).probabilities
+    weight = np.zeros((n_actions, n_features), dtype=np.float32)
+    return MlpPolicy((Layer(weight, np.log(np.maximum(held, 1e-6)).astype(np.float32)),))
 
 
 def greedy(policy: MlpPolicy, table: RewardTable, outcomes: np.ndarray) -> np.ndarray:

@@ -14,9 +14,9 @@ import pytest
 import typer
 
 import rl_rewriter
-from rl_rewriter.cli import main
 from rl_rewriter.cli.app import app
 from tests.beir import shop, write_beir
+from tests.commands import exit_code
 from tests.forms import COLLECTION, DECISION, HEADROOM, TRAIN, assert_has_form
 from tests.support import DOCUMENTS
 
@@ -52,18 +52,6 @@ class Ended:
 
 
 Cli = Callable[..., Ended]
-
-
-def exit_code(*arguments: object) -> int:
-    """What the entry function of ``rl-rewriter`` ends with for these arguments."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["rl-rewriter", *map(str, arguments)])
-        try:
-            main()
-        except SystemExit as ended:
-            assert ended.code is None or isinstance(ended.code, int)
-            return ended.code or 0
-        return 0
 
 
 @pytest.fixture
@@ -399,20 +387,9 @@ def test_debug_shows_the_traceback() -> None:
 HIDE = """
 import sys
 
-class Hiding:
-    def __init__(self, finder):
-        self.finder = finder
+from tests.hiding import hide
 
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == hidden:
-            return None
-        return self.finder.find_spec(name, path, target)
-
-    def __getattr__(self, name):
-        return getattr(self.finder, name)
-
-hidden = sys.argv.pop(1)
-sys.meta_path[:] = [Hiding(finder) for finder in sys.meta_path]
+hide(sys.argv.pop(1))
 
 from rl_rewriter.cli import main
 

@@ -27,8 +27,8 @@ from rl_rewriter.training.report import FitReport
 from rl_rewriter.types import Qrels
 
 SEEDS = range(5)
-UPDATES = 250
-"""A sixth of the default; the simulator is learned within 200."""
+UPDATES = 200
+"""A fraction of the default; the simulator is learned within 150."""
 ENOUGH = 0.95
 """Part of the best policy's gain over keep that must be reached."""
 

@@ -112,7 +112,7 @@ def test_other_things_are_refused_by_name(messages: Any) -> None:
 
 
 def test_one_string_is_no_history() -> None:
-    with pytest.raises(InputError, match="not one string"):
+    with pytest.raises(InputError, match="not str"):
         as_history("hello")
 
 
@@ -127,5 +127,5 @@ def test_queries_are_read_from_what_callers_have() -> None:
             as_query(wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="filters must be a mapping, not str"):
         as_query("q", filters="tenant")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="history must be a list of turns, not one string"):
+    with pytest.raises(InputError, match="history must be a list of turns, not str"):
         as_query("q", history="hello")

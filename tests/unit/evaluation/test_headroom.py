@@ -121,12 +121,15 @@ def test_figures_are_means_over_the_queries() -> None:
 
 
 def test_masked_actions_are_not_predicted() -> None:
-    table = table_of(by_state(0.2), states=STATES)
-    mask = np.ones_like(table.mask)
-    mask[:, 1] = False
-    kept = np.where(mask, table.values, table.values[:, :1])
-    found = headroom(dataclasses.replace(table, mask=mask, values=kept))
-    assert found.verdict != "worth_learning"
+    """Action a1 is best by far, a2 second, and the state doesn't tell where a1 is impossible."""
+    mask = np.ones((N, 3), np.bool_)
+    mask[::2, 1] = False
+    table = table_of(np.where(mask, values(0.9, 0.1), values()[:, :1]), states=STATES, mask=mask)
+    _, predicted = _choices(table, table.query_ids, None, 5, 0)
+    assert predicted is not None
+    assert mask[np.arange(N), predicted].all()
+    assert (predicted[mask[:, 1]] == 1).mean() > 0.9
+    assert (predicted[~mask[:, 1]] == 2).mean() > 0.9
 
 
 @settings(deadline=None, max_examples=25)

@@ -180,6 +180,15 @@ def test_an_interval_holds_the_mean_and_widens_with_its_level() -> None:
     assert bootstrap_interval(values, seed=1) == bootstrap_interval(values, seed=1)
 
 
+@pytest.mark.parametrize(("level", "deviations"), [(0.95, 1.96), (0.8, 1.28)])
+def test_an_interval_of_many_values_is_the_normal_one(level: float, deviations: float) -> None:
+    values = np.random.default_rng(0).normal(size=2000)
+    error = values.std() / np.sqrt(len(values))
+    low, high = bootstrap_interval(values, level=level)
+    assert (values.mean() - low) / error == pytest.approx(deviations, rel=0.05)
+    assert (high - values.mean()) / error == pytest.approx(deviations, rel=0.05)
+
+
 def test_an_interval_of_equal_values_is_that_value() -> None:
     assert bootstrap_interval(np.full(7, 0.25)) == (0.25, 0.25)
 

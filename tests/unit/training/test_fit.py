@@ -181,21 +181,9 @@ def test_warnings_name_what_a_reader_should_know() -> None:
 
 
 WITHOUT_TORCH = """
-import sys
+from tests.hiding import hide
 
-class Hiding:
-    def __init__(self, finder):
-        self.finder = finder
-
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
-            return None
-        return self.finder.find_spec(name, path, target)
-
-    def __getattr__(self, name):
-        return getattr(self.finder, name)
-
-sys.meta_path[:] = [Hiding(finder) for finder in sys.meta_path]
+hide("torch")
 
 from tests.support import DOCUMENTS
 from rl_rewriter import RLQueryRewriter

@@ -43,10 +43,10 @@ def test_the_policy_with_the_best_validation_reward_is_kept(tmp_path: Path) -> N
 
     outcome = train_on_tables(TRAIN, validation, settings(), metrics_dir=tmp_path)
 
-    seen = validation_rewards(tmp_path)
+    seen = {0: 0.0, **validation_rewards(tmp_path)}  # before any update, queries are kept
     best = max(seen.values())
     assert outcome.update == min(update for update, reward in seen.items() if reward == best)
-    assert 1 <= outcome.update < 60
+    assert outcome.update < 60
     assert seen[60] < best
     assert outcome.validation["policy"] == value_of(outcome.policy, validation)
     assert outcome.validation["policy"] - validation.values[:, 0].mean() == pytest.approx(best)
@@ -166,3 +166,12 @@ def test_an_unknown_reference_is_refused() -> None:
 
 def test_episodes_are_drawn_actions() -> None:
     assert ReinforceConfig(updates=3, batch_size=5, samples=7).episodes == 105
+
+
+def test_where_nothing_beats_keep_every_query_is_kept() -> None:
+    harmful = table_of(np.tile([0.5, 0.0, 0.0], (60, 1)), states=STATES)
+    outcome = train_on_tables(TRAIN, harmful, settings())
+    assert outcome.update == 0
+    assert outcome.validation["policy"] == outcome.validation["keep"]
+    found = outcome.policy.distribution(harmful.states, harmful.mask)
+    assert (found.greedy() == 0).all()
