@@ -6,6 +6,11 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, however slow a shared machine is.
+settings.register_profile("ours", deadline=None, derandomize=True)
+settings.load_profile("ours")
 
 # Threads that spin while they wait starve each other on few cores; must precede torch.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -77,7 +77,10 @@ async def test_the_decision_has_the_runs_id_and_is_logged_with_the_documents(
     assert entry.decision["action"] == latest().action
     assert [d["id"] for d in entry.decision["documents"]] == [d.id for d in found]
     scores = [d["score"] for d in entry.decision["documents"]]
-    assert scores == sorted(scores, reverse=True)
+    if None in scores:  # the bare retriever tells none
+        assert set(scores) == {None}
+    else:
+        assert scores == sorted(scores, reverse=True)
     assert entry.feedback[0].document_id == found[0].id
     await wrapped.ainvoke(QUERIES[0])
     assert len(read_interactions(log)) == 2

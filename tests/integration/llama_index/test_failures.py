@@ -122,7 +122,7 @@ async def test_a_rewrite_that_the_base_cannot_take_is_given_up(
     records = logged(tmp_path / "log.jsonl")
     assert [record["reason"] for record in records] == ["fallback:search"] * 2
     assert records[0]["policy_version"] == rewriter.policy_version
-    assert records[0]["documents"] == [{"id": "n", "score": 1.0}]
+    assert records[0]["documents"] == [{"id": "n", "score": None}]
 
 
 class LostMemory:
@@ -157,7 +157,7 @@ def test_wrong_use_is_told_at_once() -> None:
         RewritingRetriever(RLQueryRewriter(), chroma_index())
     with pytest.raises(InputError, match="get_all"):
         RewritingRetriever(RLQueryRewriter(), RecordingRetriever(), memory=["hello"])
-    with pytest.raises(RewriterError, match="not one string"), chat_history("hello"):
+    with pytest.raises(RewriterError, match="not str"), chat_history("hello"):
         pass
 
 
