@@ -112,8 +112,8 @@ class ActionSpace:
 
     def mask(self, queries: Sequence[Query], offers: Needs) -> npt.NDArray[np.bool_]:
         """Which actions can be carried out for which query, ``(n, m)`` bool; keep always."""
-        histories = (offers & ~Needs.HISTORY, offers | Needs.HISTORY)
-        lacking = ~np.asarray([available.value for available in histories])
+        offered, history = offers.value, Needs.HISTORY.value
+        lacking = ~np.asarray([offered & ~history, offered | history])
         possible = np.asarray((lacking[:, None] & self._needed_bits) == 0, dtype=np.bool_)
         return possible[[int(bool(query.history)) for query in queries]]
 

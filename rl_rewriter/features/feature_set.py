@@ -65,8 +65,8 @@ class FeatureSet:
         raw = self._raw(evidence)
         if self.mean is None or self.scale is None:
             return raw
-        states: Matrix = np.clip((raw - self.mean) / self.scale, -_CLIP, _CLIP)
-        return states
+        states: Matrix = (raw - self.mean) / self.scale
+        return np.minimum(np.maximum(states, -_CLIP), _CLIP)  # far quicker than clip on one row
 
     def fitted(self, evidence: Sequence[Evidence]) -> FeatureSet:
         """The same groups with statistics of these (training) queries."""

@@ -138,9 +138,10 @@ class Decider:
         if not math.isfinite(float(row.sum())):
             raise ArithmeticError("action probabilities are not finite")
         preferences = {
-            name: float(p) for name, p, possible in zip(actions.names, row, mask[0], strict=True)
+            name: p
+            for name, p, possible in zip(actions.names, row.tolist(), mask[0].tolist(), strict=True)
             if possible
-        }  # fmt: skip
+        }
         if rng is not None:
             action = int(distribution.sample(rng)[0])
             probabilities: Mapping[str, float] = preferences

@@ -175,7 +175,7 @@ def unit_length(vectors: Matrix) -> Matrix:
     """Rows ``(n, d)`` scaled to length 1; zero rows stay zero."""
     if not vectors.size:
         return vectors
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    norms = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
     return np.asarray(vectors / np.where(norms > 0, norms, 1.0), dtype=np.float32)
 
 

@@ -24,6 +24,7 @@ EVIDENCE_DEPTH = 10
 
 _FIRST = Needs.FIRST_RANKING | Needs.FIRST_TEXTS | Needs.FIRST_VECTORS
 _LEXICAL = Needs.LEXICAL | Needs.LEXICAL_VECTORS
+_GATHERED = Needs.VECTOR | _FIRST | _LEXICAL
 
 
 def gather(
@@ -67,7 +68,7 @@ def extend(
     with_documents: bool = False,
 ) -> None:
     """Collect what ``needs`` names and isn't there yet, in place (see :func:`gather`)."""
-    needs &= retriever.offers & (Needs.VECTOR | _FIRST | _LEXICAL)
+    needs &= retriever.offers & _GATHERED
     missing = [item for item in evidence if needs & ~item.gathered]
     if not missing:
         return
@@ -109,7 +110,7 @@ def _search_first(
     ]
     if not todo:
         return
-    rewrites = [dataclasses.replace(Rewrite.keep(item.query), vector=item.vector) for item in todo]
+    rewrites = [Rewrite(texts=(item.query.text,), vector=item.vector) for item in todo]
     rankings = retriever.search(
         rewrites,
         k=depth,

@@ -40,6 +40,8 @@ def index_terms(text: str) -> list[str]:
 
 def cjk_share(text: str) -> float:
     """Share of CJK characters among all that aren't white space, 0 for blank text."""
+    if text.isascii():
+        return 0.0
     dense = "".join(text.split())
     return len(_CJK_CHARACTER.findall(dense)) / len(dense) if dense else 0.0
 

@@ -217,7 +217,7 @@ def test_few_training_queries_are_warned_of(cli: Cli, data: Path, tmp_path: Path
 def test_equal_seeds_train_equal_policies(cli: Cli, data: Path, tmp_path: Path) -> None:
     versions = [
         cli(
-            *("train", data, *TFIDF, "--updates", "2", "--json"),
+            *("train", data, *TFIDF, "--updates", "100", "--json"),
             *("--out", tmp_path / "policy", "--seed", seed),
         ).record["policy_version"]
         for seed in (1, 1, 2)

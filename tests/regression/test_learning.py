@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,7 +65,11 @@ class Learned:
 
 
 def learn(
-    environment: JudgedEnvironment, *, qrels: Qrels | None = None, **settings: Any
+    environment: JudgedEnvironment,
+    *,
+    qrels: Qrels | None = None,
+    metrics_dir: Path | None = None,
+    **settings: Any,
 ) -> Learned:
     rewriter = RLQueryRewriter.from_retriever(environment.retriever, actions=environment.actions)
     reinforce = ReinforceConfig(**{"updates": UPDATES, **settings})
@@ -71,6 +77,7 @@ def learn(
         environment.train,
         qrels or environment.qrels,
         config=FitConfig(reinforce=reinforce, reward=environment.reward),
+        metrics_dir=metrics_dir,
     )
     checkpoint = rewriter.checkpoint
     assert checkpoint is not None
@@ -134,10 +141,14 @@ def test_the_validation_queries_tell_how_good_it_is() -> None:
     assert found.report.warnings == ()
 
 
-def test_a_huge_beta_holds_it_to_keep() -> None:
-    held = learn(world(0), kl=KlConfig(beta=100.0))
+def test_a_huge_beta_holds_it_to_keep(tmp_path: Path) -> None:
+    held = learn(world(0), metrics_dir=tmp_path, updates=100, warm_up=0, kl=KlConfig(beta=100.0))
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [row["update"] for row in rows] == [50, 100]
+    assert max(row["train/kl"] for row in rows) < 0.01
     assert held.report.kl < 0.01
     assert (held.chosen == 0).all()
+    assert learned(0).report.kl > 1.0
 
 
 def test_judgements_of_other_queries_teach_nothing() -> None:
@@ -170,26 +181,26 @@ def test_headroom_tells_the_worlds_apart() -> None:
 
 
 SMALL = SimulatorConfig(seed=7, n_train=60, n_test=20)
+QUICK: dict[str, Any] = {"updates": 100, "warm_up": 10, "learning_rate": 0.01}
 AGAIN = """
 from rl_rewriter.envs.simulator import simulate
-from rl_rewriter.envs.simulator_config import SimulatorConfig
-from tests.regression.test_learning import SMALL, learn
+from tests.regression.test_learning import QUICK, SMALL, learn
 
-print(learn(simulate(SMALL), seed=3, updates=20).rewriter.policy_version)
+print(learn(simulate(SMALL), seed=3, **QUICK).rewriter.policy_version)
 """
 
 
 def test_equal_seeds_give_equal_policies_in_any_process() -> None:
-    first = learn(simulate(SMALL), seed=3, updates=20).rewriter.policy_version
-    done = subprocess.run(
+    other = subprocess.Popen(
         [sys.executable, "-c", AGAIN],
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
-        timeout=120,
         env=os.environ | {"PYTHONHASHSEED": "1"},
     )
-    assert done.stdout.strip() == first, done.stderr
-    assert learn(simulate(SMALL), seed=4, updates=20).rewriter.policy_version != first
-    assert (
-        learn(simulate(replace(SMALL, seed=8)), seed=3, updates=20).rewriter.policy_version != first
-    )
+    first = learn(simulate(SMALL), seed=3, **QUICK)
+    assert first.report.chosen_update > 0
+    version = first.rewriter.policy_version
+    assert learn(simulate(SMALL), seed=4, **QUICK).rewriter.policy_version != version
+    elsewhere = simulate(replace(SMALL, seed=8))
+    assert learn(elsewhere, seed=3, **QUICK).rewriter.policy_version != version
+    assert other.communicate(timeout=120)[0].strip() == version

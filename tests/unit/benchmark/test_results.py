@@ -53,7 +53,7 @@ def test_figures_are_those_of_the_evaluation(trained: Trained, results: dict[str
     assert 0 < found["seconds"]["decide_p50_ms"] <= found["seconds"]["decide_p95_ms"]
     shares = found["policy"]["action_share"]
     assert sum(shares.values()) == pytest.approx(1.0)
-    # Evidence takes the first ranking and BM25; what isn't kept is searched again, fused ones twice.
+    # Evidence is a first ranking and BM25's; what isn't kept is searched again, fused ones twice.
     rewrites = zip(trained.evaluation.rewrites, trained.evaluation.queries, strict=True)
     again = [
         0 if rewrite.is_the_query(query) else 1 + (rewrite.lexical_weight > 0)
