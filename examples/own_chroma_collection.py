@@ -10,7 +10,7 @@ from pathlib import Path
 import chromadb
 
 import rl_rewriter
-from rl_rewriter import RLQueryRewriter
+from rl_rewriter import FitConfig, ReinforceConfig, RLQueryRewriter
 from rl_rewriter.benchmark.beir import load_beir
 from rl_rewriter.retrieval.embedders import load_embedder
 
@@ -18,7 +18,7 @@ CORPUS = Path(rl_rewriter.__file__).parent / "demo" / "corpus" / "en"
 
 
 def main(folder: Path) -> None:
-    data = load_beir(CORPUS).limited(150)
+    data = load_beir(CORPUS).limited(80)  # few queries and updates, to be quick
     embedder = load_embedder("minilm")  # or LangChain's, LlamaIndex's, a SentenceTransformer
     client = chromadb.PersistentClient(folder / "chroma")
     collection = client.create_collection("help", configuration={"hnsw": {"space": "cosine"}})
@@ -30,7 +30,9 @@ def main(folder: Path) -> None:
     print("before training:", rewriter.decide("How do I get my money back?").reason)
 
     # Queries with ids (or id -> text), and judgements: query id -> document id -> grade.
-    report = rewriter.fit(data.train, data.qrels, groups=[data.group_of(q) for q in data.train])
+    config = FitConfig(reinforce=ReinforceConfig(updates=300))
+    groups = [data.group_of(query) for query in data.train]
+    report = rewriter.fit(data.train, data.qrels, groups=groups, config=config)
     print("nDCG@10 on the validation queries:", report.validation, *report.warnings)
 
     history = ["Can I send my parcel back?", "Yes, within 30 days."]

@@ -112,15 +112,20 @@ class ActionSpace:
 
     def mask(self, queries: Sequence[Query], offers: Needs) -> npt.NDArray[np.bool_]:
         """Which actions can be carried out for which query, ``(n, m)`` bool; keep always."""
-        offered, history = offers.value, Needs.HISTORY.value
-        lacking = ~np.asarray([offered & ~history, offered | history])
-        possible = np.asarray((lacking[:, None] & self._needed_bits) == 0, dtype=np.bool_)
+        possible = self._possible.get(offers.value)
+        if possible is None:
+            histories = (offers & ~Needs.HISTORY, offers | Needs.HISTORY)
+            rows = [[not action.needs & ~has for action in self.actions] for has in histories]
+            possible = self._possible[offers.value] = np.asarray(rows, dtype=np.bool_)
         return possible[[int(bool(query.history)) for query in queries]]
 
     @cached_property
-    def _needed_bits(self) -> npt.NDArray[np.int_]:
-        """``needs`` of each action as integers, ``(m,)``: flag arithmetic is slow in Python."""
-        return np.asarray([action.needs.value for action in self.actions])
+    def _possible(self) -> dict[int, npt.NDArray[np.bool_]]:
+        """Offers -> what is possible without and with earlier turns, ``(2, m)``.
+
+        Remembered, since flag arithmetic is slow and every decision asks for the same.
+        """
+        return {}
 
     def possible_for(self, queries: Sequence[Query], offers: Needs) -> ActionSpace:
         """This space without actions that none of the queries can carry out.

@@ -134,12 +134,12 @@ class Decider:
         states = self.checkpoint.features.states([evidence])
         mask = actions.mask([evidence.query], offers)
         distribution = self.checkpoint.policy.distribution(states, mask)
-        row = distribution.probabilities[0]
-        if not math.isfinite(float(row.sum())):
+        row = distribution.probabilities[0].tolist()
+        if not math.isfinite(sum(row)):
             raise ArithmeticError("action probabilities are not finite")
         preferences = {
             name: p
-            for name, p, possible in zip(actions.names, row.tolist(), mask[0].tolist(), strict=True)
+            for name, p, possible in zip(actions.names, row, mask[0].tolist(), strict=True)
             if possible
         }
         if rng is not None:

@@ -92,6 +92,10 @@ class FitConfig:
         """Refuse settings that cannot work."""
         if not 0.0 < self.validation_share < 1.0:
             raise InputError(f"validation_share must lie in (0, 1), got {self.validation_share}")
+        if not 0.5 < self.reference_probability <= 1.0:
+            raise InputError(
+                f"reference_probability must lie in (0.5, 1], got {self.reference_probability}"
+            )
         if self.reference not in ("keep", "best-fixed", "uniform"):
             raise InputError(
                 f'reference must be "keep", "best-fixed" or "uniform", got {self.reference!r}'
