@@ -13,6 +13,7 @@ from rl_rewriter.benchmark.collection import JudgedCollection, evenly
 from rl_rewriter.benchmark.stores import StoreConfig, chosen_embedder, open_retriever
 from rl_rewriter.envs.environment import JudgedEnvironment
 from rl_rewriter.envs.fixture import minimal_fixture
+from rl_rewriter.envs.retrieval import check_documents
 from rl_rewriter.envs.simulator import simulate
 from rl_rewriter.envs.simulator_config import SimulatorConfig
 from rl_rewriter.errors import InputError
@@ -89,6 +90,8 @@ def open_workbench(
     if limit_queries is not None:
         collection = collection.limited(limit_queries)
     retriever = open_retriever(collection, store, on_progress)
+    if store.is_own:
+        check_documents(collection.queries, collection.qrels, retriever)
     return Workbench(
         name=collection.name,
         n_documents=len(collection.documents),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rl_rewriter.training.report import FitReport
 
 VERDICTS = {
-    "nothing_to_learn": "nothing to learn here: no action does better than keep",
+    "nothing_to_learn": "nothing to learn here: nothing is reliably better than keep",
     "one_action_is_enough": "one action for every query is enough: choosing by query adds nothing "
     "that these features can predict",
     "worth_learning": "worth learning: choosing by query beats the best single action",
@@ -197,7 +197,7 @@ def _values_table(rows: list[tuple[str, float, str]], keep: float) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True, min_width=5)
     table.add_column(justify="right", no_wrap=True, min_width=6)
-    table.add_column(style="dim", no_wrap=True)
+    table.add_column(style="dim")
     for name, value, note in rows:
         gain = f"{(value - keep) / keep:+.1%}" if keep > 0 and value != keep else ""
         table.add_row(escape(name), f"{value:.3f}", gain, escape(note))

@@ -12,7 +12,7 @@ from rl_rewriter.errors import InputError
 from rl_rewriter.features.feature_set import FeatureSet
 from rl_rewriter.policies.protocols import Mask
 from rl_rewriter.retrieval.evidence import extend, gather
-from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.retrieval.protocols import DocumentSource, Retriever
 from rl_rewriter.rewards.reward import RewardConfig, Table, gains_over_keep
 from rl_rewriter.types import Evidence, Qrels, Query, Rewrite, TermStatistics
 
@@ -34,6 +34,25 @@ def judged(queries: Sequence[Query], qrels: Qrels) -> list[Query]:
             "check that query ids agree"
         )
     return kept
+
+
+def check_documents(queries: Sequence[Query], qrels: Qrels, retriever: Retriever) -> None:
+    """Refuse judgements of missing documents, which would make every action look worse.
+
+    Raises:
+        InputError: A relevant document isn't in the collection.
+    """
+    if not isinstance(retriever, DocumentSource):
+        return
+    wanted = {id_ for q in queries for id_, grade in qrels[q.id].items() if grade > 0}
+    ids = sorted(wanted)
+    texts, _ = retriever.documents(ids)
+    unknown = [id_ for id_, text in zip(ids, texts, strict=True) if text is None]
+    if unknown:
+        raise InputError(
+            f"judgements name {len(unknown)} documents that the collection doesn't hold, such as "
+            f"{unknown[0]!r}; add them or leave these judgements out"
+        )
 
 
 def gather_evidence(

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rl_rewriter.actions.space import ActionSpace, default_actions
-from rl_rewriter.envs.retrieval import gather_evidence, judged, reward_table
+from rl_rewriter.envs.retrieval import check_documents, gather_evidence, judged, reward_table
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import CollectionError, InputError, MissingExtraError
 from rl_rewriter.features.feature_set import FeatureSet, default_features
 from rl_rewriter.policies.checkpoint import Checkpoint
-from rl_rewriter.retrieval.protocols import DocumentSource, Refreshable, Retriever
+from rl_rewriter.retrieval.protocols import Refreshable, Retriever
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.loop import train_on_tables
@@ -69,7 +69,7 @@ def fit_policy(
     if isinstance(retriever, Refreshable):
         retriever.refresh()
     statistics = collection_statistics(retriever)
-    _check_documents(usable, qrels, retriever)
+    check_documents(usable, qrels, retriever)
     clock.lap("statistics")
     table, features = _prepare(
         usable, train_rows, qrels, retriever, space, statistics, config, tell
@@ -137,21 +137,6 @@ def _split(
         seed=config.reinforce.seed,
     )
     return usable, train_rows, validation_rows
-
-
-def _check_documents(queries: Sequence[Query], qrels: Qrels, retriever: Retriever) -> None:
-    """A relevant document that isn't there would silently make every action look worse."""
-    if not isinstance(retriever, DocumentSource):
-        return
-    wanted = {id_ for q in queries for id_, grade in qrels[q.id].items() if grade > 0}
-    ids = sorted(wanted)
-    texts, _ = retriever.documents(ids)
-    unknown = [id_ for id_, text in zip(ids, texts, strict=True) if text is None]
-    if unknown:
-        raise InputError(
-            f"judgements name {len(unknown)} documents that the collection doesn't hold, such as "
-            f"{unknown[0]!r}; add them or leave these judgements out"
-        )
 
 
 def _prepare(
