@@ -114,7 +114,7 @@ def _shared_bm25(rewriter: RLQueryRewriter, collection: Any) -> ChromaBm25:
 def _serving(base: VectorIndexRetriever, ranking: Ranking) -> VectorIndexRetriever:
     """The base as it is, but finding this ranking: nodes, callbacks and events stay its own."""
     serving = copy.copy(base)
-    serving._vector_store = _RankedStore(base._vector_store, ranking)  # type: ignore[assignment]
+    serving._vector_store = _RankedStore(base._vector_store, ranking)  # type: ignore[assignment]  # it answers what the retriever asks
     return serving
 
 

@@ -54,6 +54,12 @@ class Needs(enum.Flag):
     HISTORY = enum.auto()
     """At least one earlier turn of the conversation."""
 
+    @property
+    def in_words(self) -> str:
+        """The names of the flags, for messages: "first ranking, lexical"."""
+        names = [flag.name or "" for flag in Needs if flag in self]
+        return ", ".join(name.lower().replace("_", " ") for name in names)
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:

@@ -8,6 +8,7 @@ import re
 import threading
 import uuid
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from rl_rewriter.policies.mlp import Layer, MlpPolicy
 from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.text.statistics import CollectionStatistics
-from rl_rewriter.types import Query, Vector
+from rl_rewriter.types import Evidence, Needs, Query, Rewrite, Vector
 
 DOCUMENTS = {
     "refund": "Money is refunded to the card within five days after a return.",
@@ -70,6 +71,18 @@ NASTY_TEXTS = (
     "word " * 100_000,
 )
 """Texts that may not raise anywhere: control characters, lone surrogates, scripts, a megabyte."""
+
+
+@dataclass(frozen=True)
+class Shout:
+    """An action of a user's own."""
+
+    name: str = "shout"
+    strength: float = 1.0
+    needs: Needs = Needs.NOTHING
+
+    def rewrite(self, evidence: Evidence) -> Rewrite | None:
+        return Rewrite((evidence.query.text.upper(),))
 
 
 class TokenEmbedder:

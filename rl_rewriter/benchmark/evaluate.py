@@ -32,6 +32,7 @@ class Evaluation:
     Attributes:
         bench: The workbench.
         queries: The held-out queries, in the order of all arrays.
+        n_left_out: Held-out queries that the policy was trained on, and that were left out.
         table: Outcome of every action on them.
         held_out: The comparison.
         rewrites: What the policy sends for each query.
@@ -43,6 +44,7 @@ class Evaluation:
 
     bench: Workbench
     queries: tuple[Query, ...]
+    n_left_out: int
     table: RewardTable
     held_out: HeldOut
     rewrites: tuple[Rewrite, ...]
@@ -70,8 +72,8 @@ def evaluate_checkpoint(
     missing = checkpoint.features.needs & ~bench.retriever.offers
     if missing:
         raise InputError(
-            f"the policy needs {missing} but the {bench.retriever.name} retriever doesn't offer "
-            "it; use the base and store that it was trained with"
+            f"the policy looks at {missing.in_words} but the {bench.retriever.name} retriever "
+            "doesn't offer it; use the base and store that it was trained with"
         )
     queries = _unseen(bench, checkpoint.training.get("seen", ()))
     started = time.perf_counter()
@@ -85,6 +87,7 @@ def evaluate_checkpoint(
     return Evaluation(
         bench=bench,
         queries=tuple(queries),
+        n_left_out=len(judged(bench.test, bench.qrels)) - len(queries),
         table=table,
         held_out=held_out,
         rewrites=tuple(rewrites),

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rl_rewriter.benchmark.collection import JudgedCollection
 from rl_rewriter.errors import CollectionError, InputError, MissingExtraError
-from rl_rewriter.retrieval.chroma_bm25 import default_cache_dir
+from rl_rewriter.retrieval.chroma_bm25 import default_cache_dir, index_folder
 from rl_rewriter.retrieval.embedders import load_embedder
 from rl_rewriter.retrieval.embedding_cache import CachedEmbedder
 from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
-from rl_rewriter.retrieval.protocols import Embedder, Retriever
+from rl_rewriter.retrieval.protocols import CollectionRetriever, Embedder
 from rl_rewriter.retrieval.tfidf import TfidfRetriever
 from rl_rewriter.text.tokens import cjk_share
 from rl_rewriter.types import OnProgress
@@ -70,7 +71,7 @@ class StoreConfig:
 
 def open_retriever(
     collection: JudgedCollection, store: StoreConfig, on_progress: OnProgress | None = None
-) -> Retriever:
+) -> CollectionRetriever:
     """The retriever over a collection's documents, built where it isn't there yet.
 
     Raises:
@@ -98,7 +99,7 @@ def open_retriever(
     return _over(chroma, embedder, store)
 
 
-def open_own_retriever(store: StoreConfig) -> Retriever:
+def open_own_retriever(store: StoreConfig) -> CollectionRetriever:
     """The retriever over a Chroma collection of the user's own.
 
     Raises:
@@ -109,7 +110,7 @@ def open_own_retriever(store: StoreConfig) -> Retriever:
     return _over(own_collection(store), CachedEmbedder(model, cache / "embeddings.sqlite"), store)
 
 
-def _over(chroma: Any, embedder: Embedder, store: StoreConfig) -> Retriever:
+def _over(chroma: Any, embedder: Embedder, store: StoreConfig) -> CollectionRetriever:
     return chroma_retriever(
         chroma,
         embedder,
@@ -139,12 +140,14 @@ def own_collection(store: StoreConfig) -> Any:
     chromadb = _chromadb()
     try:
         if store.chroma_host is not None:
-            host, _, port = store.chroma_host.partition(":")
-            client = chromadb.HttpClient(host=host, port=int(port or 8000))
+            host, port = _address(store.chroma_host)
+            client = chromadb.HttpClient(host=host, port=port)
         else:
             client = chromadb.PersistentClient(str(store.chroma_path))
         # Without a function of our own choosing Chroma would load, or download, one of its own.
         found = client.get_collection(store.collection, embedding_function=None)
+    except InputError:
+        raise
     except Exception as error:
         where = store.chroma_host or store.chroma_path
         raise CollectionError(
@@ -153,6 +156,13 @@ def own_collection(store: StoreConfig) -> Any:
     if not found.count():
         raise CollectionError(f"collection {store.collection!r} is empty; add documents first")
     return found
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.partition(":")
+    if not host or not (port or "8000").isdecimal():
+        raise InputError(f'a Chroma server is named like "localhost:8000", got {text!r}')
+    return host, int(port or 8000)
 
 
 def _build(collection: JudgedCollection, store: StoreConfig, embedder: Embedder) -> Any:
@@ -165,11 +175,7 @@ def _build(collection: JudgedCollection, store: StoreConfig, embedder: Embedder)
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in collection.name).strip("-")
     name = f"docs-{name or 'collection'}"[:200]
     if name in {found.name for found in client.list_collections()}:
-        if _MARK not in (client.get_collection(name, embedding_function=None).metadata or {}):
-            raise CollectionError(
-                f"{store.folder} holds a collection {name!r} of someone else's; give another folder"
-            )
-        client.delete_collection(name)
+        _forget(client, name, store)
     made = client.create_collection(
         name,
         configuration={"hnsw": {"space": "cosine"}},
@@ -181,6 +187,17 @@ def _build(collection: JudgedCollection, store: StoreConfig, embedder: Embedder)
     for batch in create_batches(client, ids=ids, embeddings=vectors.tolist(), documents=texts):
         made.add(ids=batch[0], embeddings=batch[1], metadatas=batch[2], documents=batch[3])
     return made
+
+
+def _forget(client: Any, name: str, store: StoreConfig) -> None:
+    """Delete a collection that we made, with its BM25 index."""
+    old = client.get_collection(name, embedding_function=None)
+    if _MARK not in (old.metadata or {}):
+        raise CollectionError(
+            f"{store.folder} holds a collection {name!r} of someone else's; give another folder"
+        )
+    client.delete_collection(name)
+    shutil.rmtree(index_folder(old, store.cache_dir), ignore_errors=True)
 
 
 def _chromadb() -> Any:

@@ -17,7 +17,7 @@ from rl_rewriter.envs.retrieval import check_documents
 from rl_rewriter.envs.simulator import simulate
 from rl_rewriter.envs.simulator_config import SimulatorConfig
 from rl_rewriter.errors import InputError
-from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.retrieval.protocols import CollectionRetriever
 from rl_rewriter.rewards.metrics import Metric
 from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.training.splits import conversation_of
@@ -45,7 +45,7 @@ class Workbench:
 
     name: str
     n_documents: int
-    retriever: Retriever
+    retriever: CollectionRetriever
     embedder: str
     train: tuple[Query, ...]
     test: tuple[Query, ...]
@@ -94,7 +94,7 @@ def open_workbench(
         check_documents(collection.queries, collection.qrels, retriever)
     return Workbench(
         name=collection.name,
-        n_documents=len(collection.documents),
+        n_documents=retriever.n_documents,
         retriever=retriever,
         embedder=chosen_embedder(collection, store),
         train=collection.train,
@@ -137,7 +137,7 @@ def _of_environment(
     limit = limit_queries or len(environment.queries)
     return Workbench(
         name=environment.name,
-        n_documents=environment.retriever.statistics().n_documents,
+        n_documents=environment.retriever.n_documents,
         retriever=environment.retriever,
         embedder="tfidf",
         train=evenly(environment.train, limit),

@@ -93,6 +93,8 @@ def evaluation(console: Console, found: Evaluation) -> None:
         f"{escape(bench.name)}: {len(found.queries)} held-out queries, {bench.n_documents} "
         f"documents, {bench.reward.metric.name}"
     )
+    if found.n_left_out:
+        console.print(f"{found.n_left_out} more were left out: the policy was trained on them")
     rows = [
         ("keep (the query as it is)", float(held_out.keep.mean()), ""),
         (

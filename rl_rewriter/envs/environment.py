@@ -10,7 +10,7 @@ import numpy as np
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.envs.table import Rows
 from rl_rewriter.errors import InputError
-from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.retrieval.protocols import CollectionRetriever
 from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.types import Qrels, Query
 
@@ -33,7 +33,7 @@ class JudgedEnvironment:
     """
 
     name: str
-    retriever: Retriever
+    retriever: CollectionRetriever
     queries: tuple[Query, ...]
     qrels: Qrels
     train_ids: tuple[str, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,6 +143,9 @@ def refuse_other_content(folder: Path) -> None:
         is_free = not folder.exists()
     if not is_free:
         raise CheckpointError(f"{folder} holds something else than a policy; give another folder")
+    standing = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK):
+        raise CheckpointError(f"{folder} cannot be made in {standing}; give another folder")
 
 
 def _compare(what: str, expected: str, found: str, changed: Sequence[str]) -> None:

@@ -92,6 +92,11 @@ class ChromaRetriever:
         rows = np.asarray([stored.get(id_, nothing) for id_ in ids], dtype=np.float32)
         return self._scaled(rows)
 
+    @property
+    def n_documents(self) -> int:
+        """Number of documents in the collection, as of now."""
+        return int(self.collection.count())
+
     def documents(self, ids: Sequence[str]) -> DocumentColumns:
         """Texts and metadata of documents; None for ids that the collection doesn't hold."""
         found: dict[str, tuple[str | None, Mapping[str, Any] | None]] = {}

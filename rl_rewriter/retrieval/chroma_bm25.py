@@ -28,6 +28,11 @@ def default_cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rl_rewriter"
 
 
+def index_folder(collection: Any, cache_dir: Path | None = None) -> Path:
+    """Where the index of a collection is kept."""
+    return (cache_dir or default_cache_dir()) / "bm25" / str(collection.id)
+
+
 class ChromaBm25:
     """BM25 over the texts of a Chroma collection.
 
@@ -48,7 +53,7 @@ class ChromaBm25:
         self, collection: Any, *, cache_dir: Path | None = None, refresh_seconds: float = 30.0
     ) -> None:
         self._collection = collection
-        self._folder = (cache_dir or default_cache_dir()) / "bm25" / str(collection.id)
+        self._folder = index_folder(collection, cache_dir)
         self._refresh_seconds = refresh_seconds
         self._lock = threading.Lock()
         self._index: Bm25Index | None = None

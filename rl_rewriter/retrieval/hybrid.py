@@ -12,10 +12,9 @@ import numpy.typing as npt
 from rl_rewriter.retrieval.bm25 import Bm25Index
 from rl_rewriter.retrieval.fusion import FUSION_DEPTH, ScoredWords
 from rl_rewriter.retrieval.protocols import (
+    CollectionRetriever,
     DocumentColumns,
-    DocumentSource,
     FilterList,
-    Retriever,
     VectorSource,
 )
 from rl_rewriter.text.statistics import CollectionStatistics
@@ -26,10 +25,6 @@ from rl_rewriter.types import (
     Ranking,
     Rewrite,
 )
-
-
-class BaseRetriever(Retriever, DocumentSource, Protocol):
-    """A retriever whose documents can be fetched by id."""
 
 
 class LexicalIndex(Protocol):
@@ -64,7 +59,7 @@ class HybridRetriever:
     """
 
     def __init__(
-        self, base: BaseRetriever, lexical: LexicalIndex, *, default_weight: float = 0.0
+        self, base: CollectionRetriever, lexical: LexicalIndex, *, default_weight: float = 0.0
     ) -> None:
         self.base = base
         self.name = "hybrid" if default_weight > 0 else base.name
@@ -124,6 +119,11 @@ class HybridRetriever:
     def document_vectors(self, ids: Sequence[str]) -> Matrix:
         """Document embeddings by the base retriever."""
         return self._vectors().document_vectors(ids)
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents of the base retriever."""
+        return self.base.n_documents
 
     def documents(self, ids: Sequence[str]) -> DocumentColumns:
         """Texts and metadata of documents by the base retriever."""

@@ -67,6 +67,11 @@ class Bm25Retriever:
     def refresh(self) -> None:
         """Documents in memory don't change."""
 
+    @property
+    def n_documents(self) -> int:
+        """Number of documents."""
+        return len(self._documents)
+
     def documents(self, ids: Sequence[str]) -> DocumentColumns:
         """Texts and metadata of documents; None for unknown ids."""
         return tuple(self._documents.get(id_) for id_ in ids), (None,) * len(ids)

@@ -71,11 +71,20 @@ class VectorSource(Protocol):
 
 @runtime_checkable
 class DocumentSource(Protocol):
-    """A retriever whose documents can be fetched by id."""
+    """A retriever whose documents can be counted, and fetched by id."""
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents in the collection, as of now."""
+        ...
 
     def documents(self, ids: Sequence[str]) -> DocumentColumns:
         """Texts and metadata in the order of ``ids``; None for unknown ids."""
         ...
+
+
+class CollectionRetriever(Retriever, DocumentSource, Protocol):
+    """A retriever over a collection that can be counted and read."""
 
 
 @runtime_checkable

@@ -66,6 +66,11 @@ class TfidfRetriever:
             rankings.extend(top_ranking(self._ids, row, k) for row in scores.toarray())
         return [self._with_texts(r) for r in rankings] if with_documents else rankings
 
+    @property
+    def n_documents(self) -> int:
+        """Number of documents."""
+        return len(self._documents)
+
     def documents(self, ids: Sequence[str]) -> DocumentColumns:
         """Texts and metadata of documents; None for unknown ids."""
         return tuple(self._documents.get(id_) for id_ in ids), (None,) * len(ids)

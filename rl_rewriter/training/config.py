@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -55,11 +56,16 @@ class ReinforceConfig:
                 "updates, batch_size and evaluate_every must be at least 1 and samples at least 2, "
                 f"got {self.updates}, {self.batch_size}, {self.evaluate_every}, {self.samples}"
             )
-        if self.learning_rate <= 0 or not 0 <= self.dropout < 1:
-            raise InputError(
-                f"learning_rate must be positive and dropout in [0, 1), got {self.learning_rate} "
-                f"and {self.dropout}"
-            )
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout must lie in [0, 1), got {self.dropout}")
+        for name in ("learning_rate", "clip_norm"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise InputError(f"{name} must be finite and > 0, got {getattr(self, name)}")
+        for name in ("weight_decay", "entropy", "warm_up"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InputError(f"{name} must be finite and >= 0, got {getattr(self, name)}")
+        if any(size < 1 for size in self.hidden):
+            raise InputError(f"hidden layers need at least one unit each, got {self.hidden}")
 
     @property
     def episodes(self) -> int:

@@ -13,7 +13,7 @@ from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import CollectionError, InputError, MissingExtraError
 from rl_rewriter.features.feature_set import FeatureSet, default_features
 from rl_rewriter.policies.checkpoint import Checkpoint
-from rl_rewriter.retrieval.protocols import Refreshable, Retriever
+from rl_rewriter.retrieval.protocols import DocumentSource, Refreshable, Retriever
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.loop import train_on_tables
@@ -97,13 +97,13 @@ def fit_policy(
 
 
 def collection_statistics(retriever: Retriever) -> CollectionStatistics:
-    """Term weights of the retriever's collection.
+    """Term weights of the retriever's collection; empty ones where its texts can't be read.
 
     Raises:
         CollectionError: The collection is empty.
     """
     statistics = retriever.statistics()
-    if not statistics.n_documents:
+    if isinstance(retriever, DocumentSource) and not statistics.n_documents:
         raise CollectionError("the collection holds no documents; add some before training on it")
     return statistics
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from rl_rewriter.envs.table import RewardTable
-from rl_rewriter.errors import MissingExtraError
 from rl_rewriter.policies.mlp import Layer, MlpPolicy
 from rl_rewriter.policies.reference import ReferencePolicy, mostly, uniform
 from rl_rewriter.training.config import FitConfig
@@ -26,15 +25,14 @@ class Outcome:
             was better than that.
         update: The update at which it was seen; 0 for keep.
         kl: Mean KL of that policy to the reference on the training queries, in nats.
-        validation: Mean metric of keep, best_fixed and policy on the validation queries.
-        best_fixed: Name of the action with the best mean on the training queries.
+        validation: Mean metric of keep, of the action that is best on the training queries
+            ("best_fixed") and of the policy, on the validation queries.
     """
 
     policy: MlpPolicy
     update: int
     kl: float
     validation: Mapping[str, float]
-    best_fixed: str
 
 
 def train_on_tables(
@@ -55,13 +53,10 @@ def train_on_tables(
 
     Raises:
         TrainingError: A number stopped being finite.
-        MissingExtraError: torch isn't installed.
     """
-    try:
-        from rl_rewriter.training.network import one_thread
-        from rl_rewriter.training.reinforce import ReinforceRun
-    except ImportError as error:
-        raise MissingExtraError("torch", "train") from error
+    from rl_rewriter.training.network import one_thread
+    from rl_rewriter.training.reinforce import ReinforceRun
+
     settings = config.reinforce
     best_fixed = int(train.values.mean(axis=0).argmax())
     reference = reference_policy(config, best_fixed, len(train.action_names))
@@ -93,7 +88,6 @@ def train_on_tables(
             "best_fixed": float(validation.values[:, best_fixed].mean()),
             "policy": float(greedy(policy, validation, validation.values).mean()),
         },
-        best_fixed=train.action_names[best_fixed],
     )
 
 

@@ -29,7 +29,10 @@ def split_rows(
     """
     names = sorted(set(groups))
     if len(names) < 2:
-        raise InputError(f"at least two groups of queries are needed for a split, got {len(names)}")
+        raise InputError(
+            f"at least two needs or conversations are needed to hold some queries out, got "
+            f"{len(names)} for {len(groups)} queries"
+        )
     order = np.random.default_rng(seed).permutation(len(names))
     n_second = min(max(1, round(share * len(names))), len(names) - 1)
     second = {names[i] for i in order[:n_second]}

@@ -6,7 +6,7 @@ import importlib
 import inspect
 import json
 import pkgutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,17 +18,7 @@ from rl_rewriter.actions.feedback import ExpandWithTerms, FuseWithBm25, MoveTowa
 from rl_rewriter.actions.keep import Keep
 from rl_rewriter.actions.words import Keywords, RarestTerms, TopicInFront
 from rl_rewriter.types import Evidence, Needs, Rewrite
-
-
-@dataclass(frozen=True)
-class Shout:
-    name: str = "shout"
-    strength: float = 1.0
-    needs: Needs = Needs.NOTHING
-
-    def rewrite(self, evidence: Evidence) -> Rewrite | None:
-        return Rewrite((evidence.query.text.upper(),))
-
+from tests.support import Shout
 
 ACTIONS: dict[str, Action] = {
     action.name: action

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import rl_rewriter
-from rl_rewriter import ActionSpace, Evidence, Filters, Query, Rewrite, RLQueryRewriter, Turn
+from rl_rewriter import ActionSpace, Filters, Query, Rewrite, RLQueryRewriter, Turn
 from rl_rewriter.actions.keep import Keep
 from rl_rewriter.errors import CheckpointError, CollectionError, InputError
 from rl_rewriter.logs.store import DecisionLog, read_interactions, read_records
@@ -21,20 +20,17 @@ from rl_rewriter.policies.retrieving import search_plan
 from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
-from rl_rewriter.types import Needs, Ranking, ScoredDocument
-from tests.support import DOCUMENTS, QUERIES, TokenEmbedder, chroma_collection, fixed_checkpoint
+from rl_rewriter.types import Ranking, ScoredDocument
+from tests.support import (
+    DOCUMENTS,
+    QUERIES,
+    Shout,
+    TokenEmbedder,
+    chroma_collection,
+    fixed_checkpoint,
+)
 
 TENANTS = [{"tenant": "ab"[row % 2]} for row in range(len(DOCUMENTS))]
-
-
-@dataclass(frozen=True)
-class Shout:
-    name: str = "shout"
-    strength: float = 1.0
-    needs: Needs = Needs.NOTHING
-
-    def rewrite(self, evidence: Evidence) -> Rewrite | None:
-        return Rewrite((evidence.query.text.upper(),))
 
 
 class Counted(HybridRetriever):

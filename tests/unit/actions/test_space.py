@@ -16,18 +16,9 @@ from rl_rewriter.actions.keep import Keep
 from rl_rewriter.actions.words import Keywords, RarestTerms
 from rl_rewriter.errors import CheckpointError, InputError
 from rl_rewriter.types import Evidence, Needs, Query, Rewrite, Turn
+from tests.support import Shout
 
 EVERYTHING = ~Needs.NOTHING
-
-
-@dataclass(frozen=True)
-class Shout:
-    name: str = "shout"
-    strength: float = 1.0
-    needs: Needs = Needs.NOTHING
-
-    def rewrite(self, evidence: Evidence) -> Rewrite | None:
-        return Rewrite((evidence.query.text.upper(),))
 
 
 @dataclass(frozen=True)

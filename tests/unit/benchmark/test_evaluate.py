@@ -55,7 +55,7 @@ def test_a_policy_that_has_seen_everything_cannot_be_evaluated(trained: Trained)
 def test_a_retriever_that_lacks_evidence_is_refused(trained: Trained) -> None:
     bench = dataclasses.replace(trained.bench, retriever=Bm25Retriever(DOCUMENTS))
     with pytest.raises(
-        InputError, match=r"the policy needs .*LEXICAL but the bm25 retriever doesn't offer it"
+        InputError, match=r"the policy looks at lexical but the bm25 retriever doesn't offer it"
     ):
         evaluate_checkpoint(bench, trained.checkpoint)
 

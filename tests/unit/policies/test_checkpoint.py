@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,11 @@ from rl_rewriter.policies.checkpoint import Checkpoint, load_checkpoint, save_ch
 from rl_rewriter.policies.decider import Decider
 from rl_rewriter.policies.mlp import Layer, MlpPolicy
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
-from rl_rewriter.types import Evidence, Needs, Query, Rewrite
-from tests.support import CHINESE_DOCUMENTS, DOCUMENTS, QUERIES, fixed_checkpoint
+from rl_rewriter.types import Query, Rewrite
+from tests.support import CHINESE_DOCUMENTS, DOCUMENTS, QUERIES, Shout, fixed_checkpoint
 
 WEIGHTS, MANIFEST, STATISTICS = "policy.safetensors", "manifest.json", "statistics.json"
 Damage = Callable[[Path], object]
-
-
-@dataclass(frozen=True)
-class Shout:
-    name: str = "shout"
-    strength: float = 1.0
-    needs: Needs = Needs.NOTHING
-
-    def rewrite(self, evidence: Evidence) -> Rewrite | None:
-        return Rewrite((evidence.query.text.upper(),))
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,10 @@ class FixedScores:
     def __init__(self, scores: Mapping[str, float]) -> None:
         self.scores = scores
 
+    @property
+    def n_documents(self) -> int:
+        return len(self.scores)
+
     def search(
         self,
         rewrites: Sequence[Rewrite],

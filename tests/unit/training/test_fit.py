@@ -99,16 +99,17 @@ def test_too_few_groups_are_refused() -> None:
     with pytest.raises(InputError) as caught:
         fit(groups=["one"] * len(QUERIES))
     assert one_sentence(caught.value) == (
-        "at least two groups of queries are needed for a split, got 1"
+        "at least two needs or conversations are needed to hold some queries out, "
+        "got 1 for 12 queries"
     )
-    with pytest.raises(InputError, match="at least two groups"):
+    with pytest.raises(InputError, match="got 1 for 1 queries"):
         fit(QUERIES[:1])
 
 
 def test_one_conversation_is_one_group() -> None:
     opening = Query("where is it?", id="0")
     later = [Query(f"and {n}?", history=(Turn("user", "where is it?"),), id=str(n)) for n in (1, 2)]
-    with pytest.raises(InputError, match=r"at least two groups .+ got 1"):
+    with pytest.raises(InputError, match="got 1 for 3 queries"):
         fit([opening, *later], qrels={str(n): {"refund": 1.0} for n in range(3)})
 
 

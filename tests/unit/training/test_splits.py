@@ -72,7 +72,8 @@ def test_one_group_cannot_be_split(groups: list[str]) -> None:
     with pytest.raises(InputError) as caught:
         split_rows(groups, 0.5)
     assert str(caught.value) == (
-        f"at least two groups of queries are needed for a split, got {len(set(groups))}"
+        f"at least two needs or conversations are needed to hold some queries out, got "
+        f"{len(set(groups))} for {len(groups)} queries"
     )
 
 
