@@ -22,7 +22,8 @@ from benchmarks._support import (
     print_table,
 )
 from rl_rewriter.actions.space import default_actions
-from rl_rewriter.envs.retrieval import gather_evidence, reward_table
+from rl_rewriter.envs.outcomes import reward_table
+from rl_rewriter.envs.retrieval import carry_out
 from rl_rewriter.features.feature_set import default_features
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.rewards.reward import RewardConfig
@@ -55,14 +56,13 @@ def main() -> None:
         clock.watch(retriever._index.current_index(), "scores", "BM25 scores")
         clock.watch(retriever, "lexical", "BM25 ranking")
         clock.watch(retriever, "search", "fusion")
-        with clock.stage("evidence"):
-            evidence = gather_evidence(queries, retriever, terms, actions, groups)
-        with clock.stage("features"):
-            features = groups.fitted(evidence)
-        with clock.stage("rewriting, judging"):
-            table = reward_table(evidence, qrels, retriever, actions, features, RewardConfig())
+        with clock.stage("evidence, features, rewriting"):
+            outcomes = carry_out(queries, retriever, terms, actions, groups, depth=10)
+        with clock.stage("judging"):
+            features = groups.fitted_on(outcomes.features)
+            reward_table(outcomes, qrels, features, RewardConfig())
     total = sum(clock.seconds.values())
-    cells = int(table.mask.sum())
+    cells = int(outcomes.mask.sum())
     print_table(
         ("stage", "seconds", "ms a query", "share"),
         [

@@ -36,6 +36,7 @@ from rl_rewriter.types import (
 )
 
 if TYPE_CHECKING:
+    from rl_rewriter.envs.retrieval import OutcomeSource
     from rl_rewriter.training.config import FitConfig
     from rl_rewriter.training.report import FitReport
 
@@ -159,6 +160,7 @@ class RLQueryRewriter:
         *,
         config: FitConfig | None = None,
         groups: Sequence[str] | None = None,
+        outcomes: OutcomeSource | None = None,
         on_progress: OnProgress | None = None,
         metrics_dir: Path | None = None,
     ) -> FitReport:
@@ -171,6 +173,8 @@ class RLQueryRewriter:
             qrels: Query id -> document id -> grade.
             config: Settings (:class:`rl_rewriter.training.config.FitConfig`).
             groups: One name a query; a group is never divided between training and validation.
+            outcomes: Where the outcomes of actions come from, such as a store of earlier ones; they
+                are searched here by default.
             on_progress: Called with stage, done, total.
             metrics_dir: Where training metrics are written; nowhere by default.
 
@@ -193,6 +197,7 @@ class RLQueryRewriter:
             actions=self._actions,
             config=config,
             groups=groups,
+            outcomes=outcomes,
             on_progress=on_progress,
             metrics_dir=metrics_dir,
         )

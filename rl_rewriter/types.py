@@ -267,7 +267,8 @@ class RewriteDecision:
         policy_name: Which policy decided.
         policy_version: Content hash of its checkpoint, or "untrained".
         reason: "policy", "explored", "untrained" or "fallback:<what>".
-        state: What the policy saw, standardised; None where it was not computed.
+        state: What the policy saw before standardising, so that any policy with the same columns
+            can be judged by it; None where it was not computed.
         state_schema: Fingerprint of the feature columns of ``state``.
         time: Seconds since the epoch.
         latency_ms: Time spent deciding, searches for evidence included.

@@ -17,6 +17,7 @@ from rl_rewriter.envs.retrieval import check_documents
 from rl_rewriter.envs.simulator import simulate
 from rl_rewriter.envs.simulator_config import SimulatorConfig
 from rl_rewriter.errors import InputError
+from rl_rewriter.retrieval.chroma_bm25 import default_cache_dir
 from rl_rewriter.retrieval.protocols import CollectionRetriever
 from rl_rewriter.rewards.metrics import Metric
 from rl_rewriter.rewards.reward import RewardConfig
@@ -41,6 +42,7 @@ class Workbench:
         reward: Metric and prices.
         groups: Query id -> what the query belongs to.
         kinds: Query id -> kind of query.
+        cache_dir: Where outcomes are kept; None keeps nothing.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Workbench:
     reward: RewardConfig
     groups: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
+    cache_dir: Path | None = None
 
     def groups_of(self, queries: Sequence[Query]) -> list[str]:
         """What each query belongs to; its conversation where the data don't tell."""
@@ -105,6 +108,7 @@ def open_workbench(
         reward=RewardConfig(metric=metric) if metric is not None else RewardConfig(),
         groups={query.id: collection.group_of(query) for query in collection.queries},
         kinds=collection.kinds,
+        cache_dir=store.cache_dir or default_cache_dir(),
     )
 
 

@@ -99,6 +99,7 @@ def train(
 ) -> None:
     """Train a policy on a collection's judged training queries."""
     with session(run) as current:
+        from rl_rewriter.benchmark.tables import outcome_source
         from rl_rewriter.policies.checkpoint import refuse_other_content
         from rl_rewriter.rewriter import RLQueryRewriter
 
@@ -111,6 +112,7 @@ def train(
             bench.qrels,
             config=replace(config, reward=bench.reward),
             groups=bench.groups_of(bench.train),
+            outcomes=outcome_source(bench, bench.retriever.statistics(), current.progress),
             on_progress=current.progress,
             metrics_dir=metrics,
         )

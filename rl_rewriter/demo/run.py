@@ -11,6 +11,7 @@ from typing import Any
 from rl_rewriter.benchmark.evaluate import Evaluation, evaluate_checkpoint
 from rl_rewriter.benchmark.results import collection_record, write_run
 from rl_rewriter.benchmark.stores import StoreConfig
+from rl_rewriter.benchmark.tables import outcome_source
 from rl_rewriter.benchmark.workbench import Workbench, open_workbench
 from rl_rewriter.evaluation.headroom import Headroom, headroom
 from rl_rewriter.policies.checkpoint import refuse_other_content
@@ -60,6 +61,7 @@ def run_demo(
         bench.qrels,
         config=FitConfig(reinforce=ReinforceConfig(seed=seed), reward=bench.reward),
         groups=bench.groups_of(bench.train),
+        outcomes=outcome_source(bench, bench.retriever.statistics(), on_progress),
         on_progress=on_progress,
         metrics_dir=out / "training",
     )

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from rl_rewriter.actions.space import ActionSpace
-from rl_rewriter.envs.table import RewardTable
+from rl_rewriter.envs.outcomes import Outcomes, kept_elsewhere, ranked_array
 from rl_rewriter.errors import InputError
 from rl_rewriter.features.feature_set import FeatureSet
 from rl_rewriter.policies.protocols import Mask
 from rl_rewriter.retrieval.evidence import extend, gather
 from rl_rewriter.retrieval.protocols import DocumentSource, Retriever
-from rl_rewriter.rewards.reward import RewardConfig, Table, gains_over_keep
+from rl_rewriter.rewards.reward import EFFORT, effort_of
 from rl_rewriter.types import Evidence, Qrels, Query, Rewrite, TermStatistics
 
 CHUNK = 256
 """Queries whose rewrites are searched in one call."""
 Progress = Callable[[int], None]
+OutcomeSource = Callable[[Sequence[Query], ActionSpace, FeatureSet, int], Outcomes]
+"""Gives outcomes of queries, actions and features to a depth: by searching, or from a store."""
 
 
 def judged(queries: Sequence[Query], qrels: Qrels) -> list[Query]:
@@ -68,79 +70,74 @@ def gather_evidence(
     return evidence
 
 
-def reward_table(
-    evidence: Sequence[Evidence],
-    qrels: Qrels,
+def carry_out(
+    queries: Sequence[Query],
     retriever: Retriever,
+    statistics: TermStatistics,
     actions: ActionSpace,
     features: FeatureSet,
-    config: RewardConfig,
     *,
+    depth: int,
     on_progress: Progress | None = None,
-) -> RewardTable:
-    """Carry out every possible action on every query and judge what it retrieves.
+) -> Outcomes:
+    """Carry out every possible action on every query.
 
     Args:
-        evidence: One a query, as gathered by :func:`gather_evidence`.
-        qrels: Judgements by query id.
+        queries: The queries.
         retriever: Where to search.
+        statistics: Term weights of the collection.
         actions: The columns.
-        features: What the states are made of; fitted.
-        config: Metric and prices.
+        features: What the policy would see; need not be fitted.
+        depth: Documents of each ranking.
         on_progress: Called with the number of queries done so far.
     """
-    queries = [item.query for item in evidence]
+    position: dict[str, int] = {}
     mask = actions.mask(queries, retriever.offers)
-    values = np.empty((len(evidence), len(actions)))
-    prices = np.empty_like(values)
-    for start in range(0, len(evidence), CHUNK):
-        rows = slice(start, start + CHUNK)
-        values[rows], prices[rows] = _judge_chunk(
-            evidence[rows], mask[rows], qrels, retriever, actions, config
+    applied = np.zeros_like(mask)
+    ranked = np.full((*mask.shape, depth), -1, dtype=np.int32)
+    effort = np.zeros((*mask.shape, len(EFFORT)), dtype=np.int16)
+    raw = np.zeros((len(queries), len(features.columns)), dtype=np.float32)
+    for start in range(0, len(queries), CHUNK):
+        chunk = slice(start, start + CHUNK)
+        evidence = gather_evidence(queries[chunk], retriever, statistics, actions, features)
+        raw[chunk] = features.raw(evidence)
+        rows, columns, rewrites = _rewrites(evidence, actions, mask[chunk])
+        rankings = retriever.search(
+            rewrites, k=depth, filters=[evidence[row].query.filters for row in rows]
         )
+        cells = ([start + row for row in rows], columns)
+        applied[cells] = True
+        ranked[cells] = ranked_array([ranking.ids for ranking in rankings], depth, position)
+        effort[cells] = [
+            effort_of(rewrite, evidence[row].query)
+            for row, rewrite in zip(rows, rewrites, strict=True)
+        ]
         if on_progress is not None:
-            on_progress(min(start + CHUNK, len(evidence)))
-    carried_out = ~np.isnan(values)
-    values = np.where(carried_out, values, values[:, :1])
-    return RewardTable(
-        query_ids=tuple(query.id for query in queries),
+            on_progress(min(start + CHUNK, len(queries)))
+    return Outcomes(
+        queries=tuple(queries),
         action_names=actions.names,
-        states=features.states(evidence),
+        columns=features.columns,
+        features=raw,
         mask=mask,
-        values=values,
-        rewards=np.where(carried_out, gains_over_keep(values, prices), 0.0),
+        applied=applied,
+        documents=tuple(position),
+        ranked=kept_elsewhere(applied, ranked),
+        effort=effort,
     )
 
 
-def _judge_chunk(
-    evidence: Sequence[Evidence],
-    mask: Mask,
-    qrels: Qrels,
-    retriever: Retriever,
-    actions: ActionSpace,
-    config: RewardConfig,
-) -> tuple[Table, Table]:
-    """Metric values and prices ``(c, m)`` of one chunk, whose rewrites are searched together.
-
-    Values are NaN where the action is masked or has nothing to work with.
-    """
-    cells: list[tuple[int, int]] = []
+def _rewrites(
+    evidence: Sequence[Evidence], actions: ActionSpace, mask: Mask
+) -> tuple[list[int], list[int], list[Rewrite]]:
+    """Row, column and rewrite of every action that is possible and finds something to do."""
+    rows: list[int] = []
+    columns: list[int] = []
     rewrites: list[Rewrite] = []
-    for row, item in enumerate(evidence):
-        for column, action in enumerate(actions):
-            rewrite = action.rewrite(item) if mask[row, column] else None
-            if rewrite is not None:
-                cells.append((row, column))
-                rewrites.append(rewrite)
-    rankings = retriever.search(
-        rewrites,
-        k=config.metric.depth,
-        filters=[evidence[row].query.filters for row, _ in cells],
-    )
-    values = np.full((len(evidence), len(actions)), np.nan)
-    prices = np.zeros_like(values)
-    grades: list[Mapping[str, float]] = [qrels[item.query.id] for item in evidence]
-    for (row, column), rewrite, ranking in zip(cells, rewrites, rankings, strict=True):
-        values[row, column] = config.metric(ranking.ids, grades[row])
-        prices[row, column] = config.price(rewrite, evidence[row].query)
-    return values, prices
+    for row, column in np.argwhere(mask).tolist():
+        rewrite = actions[column].rewrite(evidence[row])
+        if rewrite is not None:
+            rows.append(row)
+            columns.append(column)
+            rewrites.append(rewrite)
+    return rows, columns, rewrites

@@ -62,7 +62,14 @@ class FeatureSet:
 
     def states(self, evidence: Sequence[Evidence]) -> Matrix:
         """Standardised states, shape ``(n, d)`` float32, clipped to five standard deviations."""
-        raw = self._raw(evidence)
+        return self.standardised(self.raw(evidence))
+
+    def raw(self, evidence: Sequence[Evidence]) -> Matrix:
+        """Columns as the groups extract them, ``(n, d)`` float32: what logs and stores keep."""
+        return np.concatenate([e.extract(evidence) for e in self.extractors], axis=1)
+
+    def standardised(self, raw: Matrix) -> Matrix:
+        """States of raw columns ``(n, d)``; the same columns where nothing is fitted."""
         if self.mean is None or self.scale is None:
             return raw
         states: Matrix = (raw - self.mean) / self.scale
@@ -70,15 +77,16 @@ class FeatureSet:
 
     def fitted(self, evidence: Sequence[Evidence]) -> FeatureSet:
         """The same groups with statistics of these (training) queries."""
-        raw = self._raw(evidence).astype(np.float64)
-        spread = raw.std(axis=0)
+        return self.fitted_on(self.raw(evidence))
+
+    def fitted_on(self, raw: Matrix) -> FeatureSet:
+        """The same groups with statistics of the raw columns of training queries, ``(n, d)``."""
+        columns = raw.astype(np.float64)
+        spread = columns.std(axis=0)
         scale = np.where(spread > 1e-8, spread, _CONSTANT)
         return replace(
-            self, mean=raw.mean(axis=0).astype(np.float32), scale=scale.astype(np.float32)
+            self, mean=columns.mean(axis=0).astype(np.float32), scale=scale.astype(np.float32)
         )
-
-    def _raw(self, evidence: Sequence[Evidence]) -> Matrix:
-        return np.concatenate([e.extract(evidence) for e in self.extractors], axis=1)
 
     def to_json(self) -> list[str]:
         """Names of the groups, in order."""

@@ -131,7 +131,8 @@ class Decider:
         self, evidence: Evidence, offers: Needs, rng: np.random.Generator | None
     ) -> _Choice:
         actions = self.checkpoint.actions
-        states = self.checkpoint.features.states([evidence])
+        raw = self.checkpoint.features.raw([evidence])
+        states = self.checkpoint.features.standardised(raw)
         mask = actions.mask([evidence.query], offers)
         distribution = self.checkpoint.policy.distribution(states, mask)
         row = distribution.probabilities[0].tolist()
@@ -149,7 +150,7 @@ class Decider:
             action = int(distribution.greedy()[0])
             chosen = actions.names[action]
             probabilities = {name: float(name == chosen) for name in preferences}
-        return _Choice(action, probabilities, preferences, tuple(states[0].tolist()))
+        return _Choice(action, probabilities, preferences, tuple(raw[0].tolist()))
 
     def _kept(self, query: Query, what: str, decision_id: str | None) -> RewriteDecision:
         return kept(query, f"fallback:{what}", decision_id=decision_id, version=self.version)

@@ -12,6 +12,7 @@ import numpy as np
 from rl_rewriter.errors import CollectionError
 from rl_rewriter.retrieval.protocols import DocumentColumns, Embedder, FilterList
 from rl_rewriter.retrieval.resolving import resolve_vectors
+from rl_rewriter.text.digests import digest
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.text.topics import learn_topics
 from rl_rewriter.types import Filters, Matrix, Needs, Ranking, Rewrite, Vector
@@ -111,6 +112,11 @@ class ChromaRetriever:
                 found[id_] = (text or "", metadata)
         rows = [found.get(id_, (None, None)) for id_ in ids]
         return tuple(text for text, _ in rows), tuple(metadata for _, metadata in rows)
+
+    def fingerprint(self) -> str:
+        """Hash of all ids and texts, of the embedder and of the distance."""
+        content = (part for document in sorted(read_texts(self.collection)) for part in document)
+        return digest([self.name, self.embedder.name, self.space, *content])
 
     def statistics(self) -> CollectionStatistics:
         """Term weights and topics, read from all texts of the collection."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import threading
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import numpy.typing as npt
 
 from rl_rewriter.retrieval.bm25 import Bm25Index
 from rl_rewriter.retrieval.chroma import read_texts
+from rl_rewriter.text.digests import digest
 from rl_rewriter.types import Filters
 
 _logger = logging.getLogger(__name__)
@@ -98,13 +97,13 @@ class ChromaBm25:
     def _ids_changed(self) -> bool:
         if self._index is None or self._collection.count() != len(self._index):
             return True
-        return _digest(self._collection.get(include=[])["ids"]) != self._ids_digest
+        return digest(self._collection.get(include=[])["ids"]) != self._ids_digest
 
     def _open(self) -> Bm25Index:
         documents = list(read_texts(self._collection))
         ids = [id_ for id_, _ in documents]
-        self._ids_digest = _digest(ids)
-        fingerprint = _digest(part for document in sorted(documents) for part in document)
+        self._ids_digest = digest(ids)
+        fingerprint = digest(part for document in sorted(documents) for part in document)
         stored = Bm25Index.load(self._folder, fingerprint=fingerprint)
         if stored is not None:
             return stored
@@ -114,11 +113,3 @@ class ChromaBm25:
         except OSError as error:
             _logger.warning("BM25 index kept in memory only: %s", error)
         return index
-
-
-def _digest(parts: Iterable[str]) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        digest.update(part.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
-    return digest.hexdigest()

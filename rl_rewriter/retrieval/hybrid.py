@@ -15,8 +15,10 @@ from rl_rewriter.retrieval.protocols import (
     CollectionRetriever,
     DocumentColumns,
     FilterList,
+    Fingerprinted,
     VectorSource,
 )
+from rl_rewriter.text.digests import digest
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.types import (
     Filters,
@@ -128,6 +130,13 @@ class HybridRetriever:
     def documents(self, ids: Sequence[str]) -> DocumentColumns:
         """Texts and metadata of documents by the base retriever."""
         return self.base.documents(ids)
+
+    def fingerprint(self) -> str | None:
+        """Hash of the base retriever's and of the weight; None where the base has none."""
+        known = self.base.fingerprint() if isinstance(self.base, Fingerprinted) else None
+        if known is None:
+            return None
+        return digest([known, str(self._default_weight)])
 
     def statistics(self) -> CollectionStatistics:
         """Term weights of the collection."""

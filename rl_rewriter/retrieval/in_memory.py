@@ -10,6 +10,7 @@ import numpy.typing as npt
 from rl_rewriter.errors import CollectionError, InputError
 from rl_rewriter.retrieval.bm25 import Bm25Index
 from rl_rewriter.retrieval.protocols import DocumentColumns, FilterList
+from rl_rewriter.text.digests import digest
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.text.topics import learn_topics
 from rl_rewriter.types import Filters, Needs, Ranking, Rewrite
@@ -75,6 +76,10 @@ class Bm25Retriever:
     def documents(self, ids: Sequence[str]) -> DocumentColumns:
         """Texts and metadata of documents; None for unknown ids."""
         return tuple(self._documents.get(id_) for id_ in ids), (None,) * len(ids)
+
+    def fingerprint(self) -> str:
+        """Hash of all ids and texts."""
+        return digest([self.name, *(part for item in self._documents.items() for part in item)])
 
     def statistics(self) -> CollectionStatistics:
         """Term weights and topics of the collection."""

@@ -88,6 +88,18 @@ class CollectionRetriever(Retriever, DocumentSource, Protocol):
 
 
 @runtime_checkable
+class Fingerprinted(Protocol):
+    """A retriever that can tell whether two collections are searched alike."""
+
+    def fingerprint(self) -> str | None:
+        """Hash of all ids and texts, of the embedder and of the settings of the search.
+
+        None where it cannot be told.
+        """
+        ...
+
+
+@runtime_checkable
 class Refreshable(Protocol):
     """A retriever that keeps something beside the collection, such as an index of its texts."""
 

@@ -11,6 +11,7 @@ from rl_rewriter.errors import CollectionError, MissingExtraError
 from rl_rewriter.retrieval.in_memory import refuse_filters
 from rl_rewriter.retrieval.protocols import DocumentColumns, FilterList
 from rl_rewriter.retrieval.ranking import top_ranking
+from rl_rewriter.text.digests import digest
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.text.topics import learn_topics
 from rl_rewriter.types import Needs, Ranking, Rewrite
@@ -74,6 +75,11 @@ class TfidfRetriever:
     def documents(self, ids: Sequence[str]) -> DocumentColumns:
         """Texts and metadata of documents; None for unknown ids."""
         return tuple(self._documents.get(id_) for id_ in ids), (None,) * len(ids)
+
+    def fingerprint(self) -> str:
+        """Hash of all ids and texts, and of the length of n-grams."""
+        content = (part for item in self._documents.items() for part in item)
+        return digest([self.name, str(self._vectorizer.ngram_range), *content])
 
     def statistics(self) -> CollectionStatistics:
         """Term weights and topics of the collection."""

@@ -1,4 +1,4 @@
-"""Ranking metrics of judged queries, equal to trec_eval's."""
+"""Ranking metrics of judged queries, equal to trec_eval's, for many rankings at once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from rl_rewriter.errors import InputError
-from rl_rewriter.types import Ranking
+from rl_rewriter.rewards.judged import Gains, JudgedRankings, Judgements
 
-Gains = npt.NDArray[np.float64]
 Grades = Mapping[str, float]
 
 
@@ -21,7 +19,7 @@ class Metric:
     """A metric at a cut-off, such as nDCG@10.
 
     Attributes:
-        kind: "ndcg", "mrr", "recall" or "hits".
+        kind: "ndcg", "mrr", "map", "recall" or "hits".
         depth: Documents that count.
     """
 
@@ -58,54 +56,73 @@ class Metric:
 
         A document that stands twice counts once, where it stands first.
         """
+        documents = list(dict.fromkeys(ids))
+        position = {id_: number for number, id_ in enumerate(documents)}
+        ranked = np.full((1, 1, self.depth), -1, dtype=np.int32)
         top = ids[: self.depth]
-        gains = np.asarray([grades.get(id_, 0.0) for id_ in top], dtype=np.float64)
-        if len(set(top)) < len(top):
-            gains *= [id_ not in top[:rank] for rank, id_ in enumerate(top)]
-        return _FORMULAS[self.kind](np.maximum(gains, 0.0), grades, self.depth)
+        ranked[0, 0, : len(top)] = [position[id_] for id_ in top]
+        judgements = Judgements.of(["query"], documents, {"query": grades})
+        return float(self.values(judgements.judge(ranked))[0, 0])
 
-    def of(self, rankings: Sequence[Ranking], judgements: Sequence[Grades]) -> Gains:
-        """Values of ``n`` rankings, shape ``(n,)``."""
-        return np.asarray(
-            [self(r.ids, g) for r, g in zip(rankings, judgements, strict=True)], dtype=np.float64
-        )
+    def values(self, judged: JudgedRankings) -> Gains:
+        """Value of every ranking, ``(n, m)``; 0 where a query has no relevant document.
+
+        Raises:
+            InputError: The rankings aren't as deep as the metric looks.
+        """
+        if judged.depth < self.depth:
+            raise InputError(
+                f"{self.name} looks at {self.depth} documents but {judged.depth} were ranked"
+            )
+        return _FORMULAS[self.kind](judged, self.depth)
 
 
-def ndcg(gains: Gains, grades: Grades, depth: int) -> float:
+def ndcg(judged: JudgedRankings, depth: int) -> Gains:
     """Discounted gain over the best attainable one (Järvelin and Kekäläinen 2002, linear gains).
 
-    ``DCG = sum_i gain_i / log2(i + 1)`` over ranks ``i = 1 .. depth``; 0 where nothing is relevant.
+    ``DCG = sum_i gain_i / log2(i + 1)`` over ranks ``i = 1 .. depth``.
     """
-    ideal = np.sort([grade for grade in grades.values() if grade > 0])[::-1][:depth]
-    best = _dcg(ideal)
-    return _dcg(gains) / best if best > 0 else 0.0
+    discounts = 1.0 / np.log2(np.arange(2, depth + 2))
+    return _share(judged.gains[..., :depth] @ discounts, judged.ideal[:, :depth] @ discounts)
 
 
-def reciprocal_rank(gains: Gains, grades: Grades, depth: int) -> float:
+def reciprocal_rank(judged: JudgedRankings, depth: int) -> Gains:
     """``1 / rank`` of the first relevant document, 0 where none is within ``depth``."""
-    hits = np.flatnonzero(gains > 0)
-    return 1.0 / float(hits[0] + 1) if len(hits) else 0.0
+    hits = judged.gains[..., :depth] > 0
+    return np.where(hits.any(axis=-1), 1.0 / (hits.argmax(axis=-1) + 1.0), 0.0)
 
 
-def recall(gains: Gains, grades: Grades, depth: int) -> float:
+def average_precision(judged: JudgedRankings, depth: int) -> Gains:
+    """Precision at the ranks of relevant documents, over their number (trec_eval's map_cut).
+
+    ``AP = sum_i [i is relevant] P@i / R`` over ranks ``i = 1 .. depth``; a relevant document that
+    isn't within ``depth`` adds 0.
+    """
+    hits = judged.gains[..., :depth] > 0
+    precision = hits.cumsum(axis=-1) / np.arange(1, depth + 1)
+    return _share((precision * hits).sum(axis=-1), judged.n_relevant)
+
+
+def recall(judged: JudgedRankings, depth: int) -> Gains:
     """Share of the relevant documents that are within ``depth``."""
-    n_relevant = sum(grade > 0 for grade in grades.values())
-    return float((gains > 0).sum()) / n_relevant if n_relevant else 0.0
+    return _share(hits(judged, depth), judged.n_relevant)
 
 
-def hits(gains: Gains, grades: Grades, depth: int) -> float:
+def hits(judged: JudgedRankings, depth: int) -> Gains:
     """Number of relevant documents within ``depth``."""
-    return float((gains > 0).sum())
+    return np.asarray((judged.gains[..., :depth] > 0).sum(axis=-1), dtype=np.float64)
 
 
-def _dcg(gains: npt.ArrayLike) -> float:
-    values = np.asarray(gains, dtype=np.float64)
-    return float((values / np.log2(np.arange(2, len(values) + 2))).sum())
+def _share(values: Gains, best: Gains) -> Gains:
+    """``values (n, m)`` over ``best (n,)``, 0 where that is 0."""
+    whole = np.broadcast_to(best[:, None], values.shape)
+    return np.divide(values, whole, out=np.zeros(values.shape), where=whole > 0)
 
 
-_FORMULAS: Mapping[str, Callable[[Gains, Grades, int], float]] = {
+_FORMULAS: Mapping[str, Callable[[JudgedRankings, int], Gains]] = {
     "ndcg": ndcg,
     "mrr": reciprocal_rank,
+    "map": average_precision,
     "recall": recall,
     "hits": hits,
 }

@@ -15,6 +15,9 @@ from rl_rewriter.types import Query, Rewrite
 
 Table = npt.NDArray[np.float64]
 """Shape ``(n, m)``: one row a query, one column an action; column 0 is keep."""
+Effort = npt.NDArray[np.int16]
+"""Shape ``(..., 4)``: what was done beyond keep, in the order of :data:`EFFORT`."""
+EFFORT = ("rewritten", "searches", "embedded", "llm_calls")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,16 +47,11 @@ class RewardConfig:
 
     def price(self, rewrite: Rewrite, query: Query) -> float:
         """What a rewrite costs beyond keep; 0 where it is the query itself."""
-        if rewrite.is_the_query(query):
-            return self.llm_call_cost * rewrite.llm_calls
-        embedded = 0 if rewrite.vector is not None else len({*rewrite.texts} - {query.text})
-        searches = 1 + (rewrite.lexical_weight > 0)
-        return (
-            self.rewrite_cost
-            + self.search_cost * searches
-            + self.embedding_cost * embedded
-            + self.llm_call_cost * rewrite.llm_calls
-        )
+        return float(self.prices(np.asarray(effort_of(rewrite, query), dtype=np.int16)))
+
+    def prices(self, effort: Effort) -> Table:
+        """What efforts ``(..., 4)`` cost, ``(...)``."""
+        return np.asarray(effort @ np.asarray([getattr(self, name) for name in _PRICES]))
 
     def to_json(self) -> dict[str, Any]:
         """Settings for a manifest."""
@@ -67,6 +65,15 @@ class RewardConfig:
 
 
 _PRICES = ("rewrite_cost", "search_cost", "embedding_cost", "llm_call_cost")
+"""Prices in the order of :data:`EFFORT`."""
+
+
+def effort_of(rewrite: Rewrite, query: Query) -> tuple[int, int, int, int]:
+    """What a rewrite makes the chain do beyond keep, in the order of :data:`EFFORT`."""
+    if rewrite.is_the_query(query):
+        return 0, 0, 0, rewrite.llm_calls
+    embedded = 0 if rewrite.vector is not None else len({*rewrite.texts} - {query.text})
+    return 1, 1 + (rewrite.lexical_weight > 0), embedded, rewrite.llm_calls
 
 
 def gains_over_keep(values: Table, prices: Table) -> Table:

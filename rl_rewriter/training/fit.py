@@ -8,18 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rl_rewriter.actions.space import ActionSpace, default_actions
-from rl_rewriter.envs.retrieval import check_documents, gather_evidence, judged, reward_table
-from rl_rewriter.envs.table import RewardTable
+from rl_rewriter.envs.outcomes import Outcomes, reward_table
+from rl_rewriter.envs.retrieval import OutcomeSource, carry_out, check_documents, judged
 from rl_rewriter.errors import CollectionError, InputError, MissingExtraError
 from rl_rewriter.features.feature_set import FeatureSet, default_features
 from rl_rewriter.policies.checkpoint import Checkpoint
+from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.retrieval.protocols import DocumentSource, Refreshable, Retriever
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.loop import train_on_tables
 from rl_rewriter.training.report import FitReport, fit_warnings, training_summary
 from rl_rewriter.training.splits import conversation_of, query_fingerprint, split_rows
-from rl_rewriter.types import OnProgress, Qrels, Query
+from rl_rewriter.types import Needs, OnProgress, Qrels, Query
 
 
 def fit_policy(
@@ -30,6 +31,7 @@ def fit_policy(
     actions: ActionSpace | None = None,
     config: FitConfig | None = None,
     groups: Sequence[str] | None = None,
+    outcomes: OutcomeSource | None = None,
     on_progress: OnProgress | None = None,
     metrics_dir: Path | None = None,
 ) -> tuple[Checkpoint, FitReport]:
@@ -44,6 +46,7 @@ def fit_policy(
         config: Settings.
         groups: One name a query; queries of a group are never divided between training and
             validation. By default the queries of one conversation belong together.
+        outcomes: Where the outcomes of actions come from; searched here by default.
         on_progress: Told how far each stage is.
         metrics_dir: Where training metrics are written; nowhere by default.
 
@@ -71,9 +74,12 @@ def fit_policy(
     statistics = collection_statistics(retriever)
     check_documents(usable, qrels, retriever)
     clock.lap("statistics")
-    table, features = _prepare(
-        usable, train_rows, qrels, retriever, space, statistics, config, tell
-    )
+    features = _features(retriever, [usable[row] for row in train_rows], statistics, config)
+    if outcomes is None:
+        outcomes = _searching(retriever, statistics, tell)
+    found = outcomes(usable, space, features, config.reward.metric.depth)
+    features = features.fitted_on(found.features[train_rows])
+    table = reward_table(found, qrels, features, config.reward)
     clock.lap("reward_table")
     outcome = train_on_tables(
         table.subset(train_rows), table.subset(validation_rows), config, tell, metrics_dir
@@ -139,31 +145,35 @@ def _split(
     return usable, train_rows, validation_rows
 
 
-def _prepare(
-    queries: Sequence[Query],
-    train_rows: Sequence[int],
-    qrels: Qrels,
+def _features(
     retriever: Retriever,
-    actions: ActionSpace,
+    train: Sequence[Query],
     statistics: CollectionStatistics,
     config: FitConfig,
-    tell: OnProgress,
-) -> tuple[RewardTable, FeatureSet]:
-    """The reward table of all queries, with features fitted on the training rows alone."""
-    evidence = gather_evidence(
-        queries, retriever, statistics, actions, default_features(retriever.offers)
+) -> FeatureSet:
+    """The groups that the retriever can feed, not yet fitted."""
+    if not config.embedding_components:
+        return default_features(retriever.offers)
+    vectors = gather(train, retriever, statistics, Needs.VECTOR)
+    return default_features(
+        retriever.offers, vectors, embedding_components=config.embedding_components
     )
-    learned_from = [evidence[row] for row in train_rows]
-    features = default_features(
-        retriever.offers, learned_from, embedding_components=config.embedding_components
-    ).fitted(learned_from)
-    table = reward_table(
-        evidence,
-        qrels,
-        retriever,
-        actions,
-        features,
-        config.reward,
-        on_progress=lambda done: tell("reward table", done, len(queries)),
-    )
-    return table, features
+
+
+def _searching(
+    retriever: Retriever, statistics: CollectionStatistics, tell: OnProgress
+) -> OutcomeSource:
+    def search(
+        queries: Sequence[Query], actions: ActionSpace, features: FeatureSet, depth: int
+    ) -> Outcomes:
+        return carry_out(
+            queries,
+            retriever,
+            statistics,
+            actions,
+            features,
+            depth=depth,
+            on_progress=lambda done: tell("reward table", done, len(queries)),
+        )
+
+    return search

@@ -15,7 +15,8 @@ import pytest
 from rl_rewriter import RLQueryRewriter
 from rl_rewriter.benchmark.collection import JudgedCollection
 from rl_rewriter.benchmark.workbench import load_collection
-from rl_rewriter.envs.retrieval import gather_evidence, reward_table
+from rl_rewriter.envs.outcomes import reward_table
+from rl_rewriter.envs.retrieval import carry_out
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.rewards.metrics import Metric
 from rl_rewriter.rewards.reward import RewardConfig
@@ -134,17 +135,15 @@ def over_chroma() -> OverChroma:
     checkpoint, retriever = rewriter.checkpoint, rewriter.retriever
     assert checkpoint is not None
     assert retriever is not None
-    evidence = gather_evidence(
-        judged.test, retriever, checkpoint.statistics, checkpoint.actions, checkpoint.features
-    )
-    table = reward_table(
-        evidence,
-        judged.qrels,
+    outcomes = carry_out(
+        judged.test,
         retriever,
+        checkpoint.statistics,
         checkpoint.actions,
         checkpoint.features,
-        RewardConfig(),
+        depth=10,
     )
+    table = reward_table(outcomes, judged.qrels, checkpoint.features, RewardConfig())
     return OverChroma(collection, judged, rewriter, report, list(judged.test), table)
 
 

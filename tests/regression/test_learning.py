@@ -17,7 +17,8 @@ import pytest
 from rl_rewriter import RLQueryRewriter
 from rl_rewriter.envs.environment import JudgedEnvironment
 from rl_rewriter.envs.fixture import minimal_fixture
-from rl_rewriter.envs.retrieval import gather_evidence, reward_table
+from rl_rewriter.envs.outcomes import reward_table
+from rl_rewriter.envs.retrieval import carry_out
 from rl_rewriter.envs.simulator import simulate
 from rl_rewriter.envs.simulator_config import SimulatorConfig
 from rl_rewriter.envs.table import RewardTable
@@ -81,21 +82,15 @@ def learn(
     )
     checkpoint = rewriter.checkpoint
     assert checkpoint is not None
-    evidence = gather_evidence(
+    outcomes = carry_out(
         environment.test,
         environment.retriever,
         checkpoint.statistics,
         checkpoint.actions,
         checkpoint.features,
+        depth=environment.reward.metric.depth,
     )
-    table = reward_table(
-        evidence,
-        environment.qrels,
-        environment.retriever,
-        checkpoint.actions,
-        checkpoint.features,
-        environment.reward,
-    )
+    table = reward_table(outcomes, environment.qrels, checkpoint.features, environment.reward)
     return Learned(environment, rewriter, report, table)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rl_rewriter.envs.environment import JudgedEnvironment
-from rl_rewriter.envs.retrieval import gather_evidence, reward_table
+from rl_rewriter.envs.outcomes import reward_table
+from rl_rewriter.envs.retrieval import carry_out
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.features.feature_set import default_features
 
@@ -20,16 +21,15 @@ def tables_of_environment(environment: JudgedEnvironment) -> Tables:
     """Train and test table, features scaled on the training queries."""
     retriever, actions = environment.retriever, environment.actions
     statistics = retriever.statistics()
-    groups = default_features(retriever.offers)
+    groups, depth = default_features(retriever.offers), environment.reward.metric.depth
     train, test = (
-        gather_evidence(queries, retriever, statistics, actions, groups)
+        carry_out(queries, retriever, statistics, actions, groups, depth=depth)
         for queries in (environment.train, environment.test)
     )
-    features = groups.fitted(train)
-    qrels, reward = environment.qrels, environment.reward
+    features = groups.fitted_on(train.features)
     return (
-        reward_table(train, qrels, retriever, actions, features, reward),
-        reward_table(test, qrels, retriever, actions, features, reward),
+        reward_table(train, environment.qrels, features, environment.reward),
+        reward_table(test, environment.qrels, features, environment.reward),
     )
 
 

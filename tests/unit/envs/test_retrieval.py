@@ -10,6 +10,7 @@ from rl_rewriter.actions.keep import Keep
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.actions.words import Keywords
 from rl_rewriter.envs import retrieval
+from rl_rewriter.envs.outcomes import reward_table
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import InputError
 from rl_rewriter.features.feature_set import default_features
@@ -39,10 +40,10 @@ QRELS = {
 def make(queries: list[Query]) -> RewardTable:
     retriever = TfidfRetriever(DOCUMENTS, ngram_range=(2, 4))
     features = default_features(retriever.offers)
-    evidence = retrieval.gather_evidence(
-        queries, retriever, retriever.statistics(), ACTIONS, features
+    outcomes = retrieval.carry_out(
+        queries, retriever, retriever.statistics(), ACTIONS, features, depth=5
     )
-    return retrieval.reward_table(evidence, QRELS, retriever, ACTIONS, features, REWARD)
+    return reward_table(outcomes, QRELS, features, REWARD)
 
 
 @pytest.fixture(scope="module")
