@@ -20,7 +20,9 @@ from rl_rewriter.logs.records import QueryPrivacy
 from rl_rewriter.logs.store import DecisionLog
 from rl_rewriter.policies.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from rl_rewriter.policies.decider import Decider, Plan, kept
+from rl_rewriter.policies.exploration import THE_POLICY, Exploration
 from rl_rewriter.policies.retrieving import Retrieved, search_plan
+from rl_rewriter.policies.starting import starting_checkpoint
 from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.types import (
@@ -56,6 +58,8 @@ class RLQueryRewriter:
         checkpoint: A trained policy.
         log: Decision log or path of one; None logs nothing.
         log_queries: With a path: "text" logs the words, "hash" a digest of them, "none" nothing.
+        exploration: What actions are drawn from where exploring is asked for; None switches it off
+            everywhere, also later: ``rewriter.exploration = None``.
         seed: Seed of exploration.
     """
 
@@ -67,12 +71,14 @@ class RLQueryRewriter:
         checkpoint: Checkpoint | None = None,
         log: DecisionLog | str | Path | None = None,
         log_queries: QueryPrivacy = "text",
+        exploration: Exploration | None = THE_POLICY,
         seed: int | None = None,
     ) -> None:
         self.retriever = retriever
         self._actions = actions
         self._decider = Decider(checkpoint) if checkpoint is not None else None
         self.log = DecisionLog(log, log_queries=log_queries) if isinstance(log, str | Path) else log
+        self.exploration = exploration
         self._seeds = np.random.SeedSequence(seed)
         self._seeds_lock = threading.Lock()
 
@@ -204,6 +210,22 @@ class RLQueryRewriter:
         self._decider = Decider(checkpoint)
         return report
 
+    def explore_untrained(self, *, keep: float = 0.9) -> None:
+        """Decide by a policy that has learned nothing yet, so that its log can teach one.
+
+        Queries are kept; with ``explore=True`` another action is drawn now and then, and the log
+        holds what was seen and the exact propensities.
+
+        Args:
+            keep: Probability of keep; the other actions share the rest evenly.
+
+        Raises:
+            InputError: There is no retriever to say what is possible.
+        """
+        self._decider = Decider(
+            starting_checkpoint(self._searchable(), actions=self._actions, keep=keep)
+        )
+
     def decide(
         self,
         query: Query | str,
@@ -221,7 +243,7 @@ class RLQueryRewriter:
             history: Earlier turns, oldest first: LangChain or LlamaIndex messages, (role, text)
                 pairs, or plain strings, user and assistant alternating.
             filters: Restriction of the search: a Chroma ``where`` or :class:`Filters`.
-            explore: Draw the action from the policy's distribution instead of taking the most
+            explore: Draw the action from :attr:`exploration` instead of taking the policy's most
                 probable one; the propensity says with what probability it was drawn.
             retriever: Where to look; the rewriter's own by default.
             decision_id: Name of the decision; a random one by default.
@@ -262,10 +284,12 @@ class RLQueryRewriter:
                     version=decider.version,
                 )
             )
+        exploration = self.exploration if explore else None
         return decider.plan(
             query,
             target,
-            rng=self._fresh_rng() if explore else None,
+            rng=self._fresh_rng() if exploration is not None else None,
+            exploration=exploration or THE_POLICY,
             depth=depth,
             with_documents=with_documents,
             decision_id=decision_id,

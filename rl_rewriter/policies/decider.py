@@ -6,14 +6,16 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from rl_rewriter.actions.base import KEEP, Action
+from rl_rewriter.policies.categorical import Categorical
 from rl_rewriter.policies.checkpoint import Checkpoint
+from rl_rewriter.policies.exploration import THE_POLICY, Exploration
 from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH, extend, gather
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.rewards.reward import RewardConfig
@@ -62,6 +64,7 @@ class Decider:
         retriever: Retriever,
         *,
         rng: np.random.Generator | None = None,
+        exploration: Exploration = THE_POLICY,
         depth: int = EVIDENCE_DEPTH,
         with_documents: bool = False,
         decision_id: str | None = None,
@@ -72,7 +75,8 @@ class Decider:
         Args:
             query: The query.
             retriever: Where evidence is searched, and what decides which actions are possible.
-            rng: Draw the action from the policy's distribution; None takes the most probable one.
+            rng: Draw the action; None takes the policy's most probable one.
+            exploration: What it is drawn from.
             depth: Documents of the first ranking, so that it can be served where the query is kept.
             with_documents: Whether the first ranking carries texts and metadata.
             decision_id: Name of the decision; a random one where none is given.
@@ -96,7 +100,8 @@ class Decider:
                 with_documents=with_documents,
             )
             stage = "policy_error"
-            choice = self._choose(evidence, retriever.offers if allowed is None else allowed, rng)
+            offers = retriever.offers if allowed is None else allowed
+            choice = self._choose(evidence, offers, rng, exploration)
             stage = "action_error"
             action = self.checkpoint.actions[choice.action]
             rewrite = _carry_out(
@@ -128,7 +133,11 @@ class Decider:
         return Plan(decision, evidence)
 
     def _choose(
-        self, evidence: Evidence, offers: Needs, rng: np.random.Generator | None
+        self,
+        evidence: Evidence,
+        offers: Needs,
+        rng: np.random.Generator | None,
+        exploration: Exploration,
     ) -> _Choice:
         actions = self.checkpoint.actions
         raw = self.checkpoint.features.raw([evidence])
@@ -138,14 +147,13 @@ class Decider:
         row = distribution.probabilities[0].tolist()
         if not math.isfinite(sum(row)):
             raise ArithmeticError("action probabilities are not finite")
-        preferences = {
-            name: p
-            for name, p, possible in zip(actions.names, row, mask[0].tolist(), strict=True)
-            if possible
-        }
+        possible = mask[0].tolist()
+        preferences = _of_possible(actions.names, row, possible)
+        probabilities: Mapping[str, float]
         if rng is not None:
-            action = int(distribution.sample(rng)[0])
-            probabilities: Mapping[str, float] = preferences
+            drawn = Categorical(exploration.of(distribution.probabilities, actions.names))
+            action = int(drawn.sample(rng)[0])
+            probabilities = _of_possible(actions.names, drawn.probabilities[0].tolist(), possible)
         else:
             action = int(distribution.greedy()[0])
             chosen = actions.names[action]
@@ -154,6 +162,12 @@ class Decider:
 
     def _kept(self, query: Query, what: str, decision_id: str | None) -> RewriteDecision:
         return kept(query, f"fallback:{what}", decision_id=decision_id, version=self.version)
+
+
+def _of_possible(
+    names: Sequence[str], row: Sequence[float], possible: Sequence[bool]
+) -> dict[str, float]:
+    return {name: p for name, p, can in zip(names, row, possible, strict=True) if can}
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from rl_rewriter.envs.table import RewardTable
-from rl_rewriter.policies.mlp import Layer, MlpPolicy
+from rl_rewriter.policies.mlp import MlpPolicy
 from rl_rewriter.policies.reference import ReferencePolicy, mostly, uniform
+from rl_rewriter.policies.starting import keep_policy
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.metrics_log import MetricsLog
 from rl_rewriter.types import OnProgress
@@ -97,13 +98,6 @@ def reference_policy(config: FitConfig, best_fixed: int, n_actions: int) -> Refe
         return uniform(n_actions)
     action = best_fixed if config.reference == "best-fixed" else 0
     return mostly(action, n_actions, probability=config.reference_probability)
-
-
-def keep_policy(n_features: int, n_actions: int, probability: float) -> MlpPolicy:
-    """The policy that mostly keeps every query, whatever it sees."""
-    held = mostly(0, n_actions, probability=probability).probabilities
-    weight = np.zeros((n_actions, n_features), dtype=np.float32)
-    return MlpPolicy((Layer(weight, np.log(np.maximum(held, 1e-6)).astype(np.float32)),))
 
 
 def greedy(policy: MlpPolicy, table: RewardTable, outcomes: np.ndarray) -> np.ndarray:
