@@ -11,6 +11,7 @@ from rl_rewriter.types import Feedback, RewriteDecision, ScoredDocument
 
 SCHEMA = 1
 QueryPrivacy = Literal["text", "hash", "none"]
+_MAX_DEPTH = 50
 
 
 def decision_record(
@@ -25,9 +26,11 @@ def decision_record(
     Args:
         decision: The decision.
         documents: What the retriever returned, best first.
-        log_queries: "text" keeps the words, "hash" a digest of them, "none" nothing.
+        log_queries: "text" keeps the words, "hash" a digest of them, "none" nothing; so also for
+            every text in ``tags`` that holds the query or what was searched for it.
         tags: Anything JSON that the caller wants beside it.
     """
+    words = (decision.query.text, *decision.rewrite.texts)
     return {
         "schema": SCHEMA,
         "type": "decision",
@@ -49,7 +52,7 @@ def decision_record(
         "documents": [{"id": d.id, "score": _finite(d.score)} for d in documents],
         "latency_ms": round(decision.latency_ms, 3),
         "cost": decision.cost,
-        "tags": dict(tags or {}),
+        "tags": _without_words(tags or {}, words, log_queries),
     }
 
 
@@ -58,7 +61,7 @@ def feedback_record(feedback: Feedback) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "type": "feedback",
-        "decision_id": feedback.decision_id,
+        "decision_id": str(feedback.decision_id),
         "time": feedback.time,
         "kind": feedback.kind,
         "value": feedback.value,
@@ -78,3 +81,36 @@ def _private(text: str, log_queries: QueryPrivacy) -> str | None:
     if log_queries == "hash":
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return None
+
+
+def _without_words(
+    tags: Mapping[str, Any], words: Sequence[str], log_queries: QueryPrivacy
+) -> dict[str, Any]:
+    """A copy of tags in which no text holds any of the words; as they are where words are logged.
+
+    Identifiers are looked at as a whole: a short query may happen to stand within one.
+    """
+    if log_queries == "text":
+        return dict(tags)
+    told = [word.strip().casefold() for word in words if word.strip()]
+
+    def clean(value: Any, *, is_id: bool, depth: int) -> Any:
+        if isinstance(value, str):
+            folded = value.casefold()
+            is_told = folded.strip() in told or (not is_id and any(word in folded for word in told))
+            return _private(value, log_queries) if is_told else value
+        if isinstance(value, Mapping | list | tuple) and depth == 0:
+            return None
+        if isinstance(value, Mapping):
+            return {
+                clean(key, is_id=False, depth=0): clean(
+                    item, is_id=str(key).endswith("id"), depth=depth - 1
+                )
+                for key, item in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [clean(item, is_id=is_id, depth=depth - 1) for item in value]
+        return value
+
+    cleaned: dict[str, Any] = clean(tags, is_id=False, depth=_MAX_DEPTH)
+    return cleaned

@@ -1,44 +1,69 @@
-"""Append-only JSON lines, safe for several threads and processes."""
+"""The decision log as its writers see it: append, rotate, retain."""
 
 from __future__ import annotations
 
-import fcntl
-import json
 import logging
+import math
 import os
 import threading
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rl_rewriter.errors import InputError
+from rl_rewriter.logs.config import LogConfig
+from rl_rewriter.logs.encoding import from_line, to_line
+from rl_rewriter.logs.locked_file import append_line, locked, sync
+from rl_rewriter.logs.reader import read_interactions, read_records
 from rl_rewriter.logs.records import QueryPrivacy, decision_record, feedback_record
-from rl_rewriter.types import Feedback, LoggedInteraction, RewriteDecision, ScoredDocument
+from rl_rewriter.logs.rotation import compress_rotated, prune, rotate, rotated_at
+from rl_rewriter.types import Feedback, RewriteDecision, ScoredDocument
+
+__all__ = ["DecisionLog", "read_interactions", "read_records"]
 
 _logger = logging.getLogger(__name__)
+
+_HEAD_BYTES = 256
+"""The format begins with type, id and time: enough to know a file by, and its age."""
 
 
 class DecisionLog:
     """Writes decisions and feedback to one file.
 
     Each record is one ``write`` of one line to a file opened for appending, under a file lock. A
-    line that a crash left torn is closed by the next writer, so that it hides no other record.
+    line that a crash left torn is closed by the next writer, so that it hides no other record. Once
+    ``append_decision`` or ``append_feedback`` has returned, the death of this process loses
+    nothing; see ``fsync`` of :class:`rl_rewriter.logs.config.LogConfig` for that of the machine.
 
     Args:
         path: The file; made with its folders where it doesn't exist.
-        log_queries: "text" keeps the words, "hash" a digest of them, "none" nothing.
+        log_queries: "text" keeps the words, "hash" a digest of them, "none" nothing; by default
+            as ``config`` says.
+        config: Privacy, rotation, retention, syncing.
 
     Raises:
-        InputError: ``log_queries`` is none of the three.
+        InputError: A setting is unknown or can't work.
     """
 
-    def __init__(self, path: str | Path, *, log_queries: QueryPrivacy = "text") -> None:
-        if log_queries not in ("text", "hash", "none"):
-            raise InputError(f'log_queries must be "text", "hash" or "none", got {log_queries!r}')
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        log_queries: QueryPrivacy | None = None,
+        config: LogConfig | None = None,
+    ) -> None:
+        config = config or LogConfig()
         self.path = Path(path)
-        self._log_queries = log_queries
+        self.config = config if log_queries is None else replace(config, log_queries=log_queries)
         self._lock = threading.Lock()
+        self._is_tidy = False
+        self._synced = -math.inf
+        self._born = (b"", 0.0)
+        _LOGS.add(self)
 
     def append_decision(
         self,
@@ -46,11 +71,27 @@ class DecisionLog:
         documents: Sequence[ScoredDocument],
         tags: Mapping[str, Any] | None = None,
     ) -> None:
-        """Write one decision with what came back."""
-        self._append(decision_record(decision, documents, log_queries=self._log_queries, tags=tags))
+        """Write one decision with what came back.
+
+        Raises:
+            InputError: A number of the decision is NaN or infinite, or the record is too long.
+            OSError: The file can't be written; it holds nothing of the record then.
+        """
+        privacy = self.config.log_queries
+        self._append(decision_record(decision, documents, log_queries=privacy, tags=tags))
 
     def append_feedback(self, feedback: Feedback) -> None:
-        """Write one outcome."""
+        """Write one outcome.
+
+        Raises:
+            InputError: It names no decision or no kind, or its value is NaN or infinite.
+            OSError: The file can't be written; it holds nothing of the record then.
+        """
+        if not feedback.decision_id or not feedback.kind:
+            raise InputError(
+                "feedback must name its decision and its kind, got "
+                f"{feedback.decision_id!r} and {feedback.kind!r}"
+            )
         self._append(feedback_record(feedback))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -58,83 +99,86 @@ class DecisionLog:
         return {**self.__dict__, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
+        self.__dict__.update(state, _synced=-math.inf)  # another machine has another clock
+        self._renew_lock()
+        _LOGS.add(self)
 
     def _append(self, record: Mapping[str, Any]) -> None:
-        line = json.dumps(record, ensure_ascii=True, default=str).encode() + b"\n"
-        with self._lock:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX)
-                _write_all(handle, (b"\n" if _ends_torn(handle) else b"") + line)
-            finally:
-                os.close(handle)
+        line = to_line(record)
+        with self._lock:  # beside the file's own, which some network drives grant to all threads
+            has_rotated = self._write(line)
+            is_tidy, self._is_tidy = self._is_tidy and not has_rotated, True
+        if self.config.rotates and not is_tidy:
+            self._tidy()
 
-
-def read_records(path: str | Path) -> Iterator[dict[str, Any]]:
-    """All whole records of a log in order, in constant memory.
-
-    A line that isn't a JSON object is skipped with a warning that names it.
-
-    Raises:
-        InputError: There is no such file.
-    """
-    try:
-        with Path(path).open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if not line.strip():
+    def _write(self, line: bytes) -> bool:
+        """Append one line, to a new file where this one is full; whether that was so."""
+        has_rotated = False
+        while True:
+            with locked(self.path) as handle:
+                if self._is_full(handle, len(line)):
+                    rotate(self.path, time.time())
+                    has_rotated = True
                     continue
-                try:
-                    record = json.loads(line)
-                except (ValueError, RecursionError):
-                    record = None
-                if isinstance(record, dict):
-                    yield record
-                else:
-                    _logger.warning("%s line %d is no record and was skipped", path, number)
-    except FileNotFoundError:
-        raise InputError(f"there is no decision log at {path}") from None
+                is_new = os.fstat(handle).st_size == 0
+                append_line(handle, line)
+                if self._is_to_be_synced():
+                    sync(handle, self.path.parent if is_new else None)
+                    self._synced = time.monotonic()
+                return has_rotated
+
+    def _is_full(self, handle: int, n_bytes: int) -> bool:
+        limit, max_seconds = self.config.max_bytes, self.config.max_seconds
+        size = os.fstat(handle).st_size
+        if not size:
+            return False
+        if limit is not None and size + n_bytes > limit:
+            return True
+        return max_seconds is not None and time.time() - self._birth(handle) > max_seconds
+
+    def _birth(self, handle: int) -> float:
+        """When the file was begun: by its first record, but not before the last rotation."""
+        head = os.pread(handle, _HEAD_BYTES, 0)
+        if head != self._born[0]:
+            born = os.fstat(handle).st_mtime
+            with suppress(ValueError, RecursionError, TypeError, KeyError, OverflowError):
+                line = os.pread(handle, 1 << 20, 0).split(b"\n", 1)[0]
+                born = min(born, float(from_line(line)["time"]))
+            self._born = (head, max(born, rotated_at(self.path)))
+        return self._born[1]
+
+    def _is_to_be_synced(self) -> bool:
+        if self.config.fsync == "interval":
+            return time.monotonic() - self._synced >= self.config.fsync_seconds
+        return self.config.fsync == "always"
+
+    def _tidy(self) -> None:
+        """Delete what is kept no longer, and compress what is to be, beside the work."""
+        config = self.config
+        try:
+            prune(self.path, keep=config.keep, keep_days=config.keep_days, now=time.time())
+        except OSError as error:
+            _logger.warning("old files of %s could not be deleted: %s", self.path, error)
+        if config.compress:
+            with suppress(RuntimeError):  # the interpreter is about to end: left to the next one
+                threading.Thread(target=_compress, args=(self.path,)).start()
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.Lock()
 
 
-def read_interactions(path: str | Path) -> list[LoggedInteraction]:
-    """Decisions of a log joined with their feedback, in the order of the decisions.
-
-    Feedback without a decision id, kind or number is skipped with a warning.
-    """
-    decisions: list[dict[str, Any]] = []
-    feedback: dict[str, list[Feedback]] = defaultdict(list)
-    for record in read_records(path):
-        if record.get("type") == "decision":
-            decisions.append(record)
-        elif record.get("type") == "feedback":
-            outcome = _feedback(record)
-            if outcome is not None:
-                feedback[outcome.decision_id].append(outcome)
-    return [LoggedInteraction(d, tuple(feedback.get(str(d.get("id")), ()))) for d in decisions]
-
-
-def _feedback(record: Mapping[str, Any]) -> Feedback | None:
+def _compress(path: Path) -> None:
     try:
-        return Feedback(
-            decision_id=str(record["decision_id"]),
-            value=float(record["value"]),
-            kind=str(record["kind"]),
-            time=float(record.get("time") or 0.0),
-            position=record.get("position"),
-            document_id=record.get("document_id"),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        _logger.warning("a feedback record lacks a usable %s and was skipped", error)
-        return None
+        compress_rotated(path)
+    except OSError as error:
+        _logger.warning("old files of %s could not be compressed: %s", path, error)
 
 
-def _ends_torn(handle: int) -> bool:
-    size = os.fstat(handle).st_size
-    return size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+def _renew_locks() -> None:
+    """In a forked process: a thread that isn't there any more may have held a lock."""
+    for log in list(_LOGS):
+        log._renew_lock()
 
 
-def _write_all(handle: int, content: bytes) -> None:
-    while content:
-        content = content[os.write(handle, content) :]
+_LOGS: weakref.WeakSet[DecisionLog] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_renew_locks)

@@ -1,0 +1,239 @@
+"""Decision logs as Parquet: typed columns for other tools, and nothing lost on the way back.
+
+Decisions and feedback stand in one table in the order of the log. A column is null where the record
+has null. What a column can't hold (a foreign key, a text with half a surrogate pair) stands as JSON
+in ``rest``; keys of the format that the record lacks are named in ``absent``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rl_rewriter.errors import InputError, MissingExtraError
+from rl_rewriter.logs.report import ReadReport
+from rl_rewriter.logs.schema import problem_of
+from rl_rewriter.logs.whole_file import replacing_file
+
+_BATCH = 2_000
+_EXACT = 1 << 53
+"""Integers up to here are floats without loss."""
+
+
+def write_parquet(records: Iterable[Mapping[str, Any]], path: str | Path) -> int:
+    """Write records in row groups, in constant memory; the file appears once it is whole.
+
+    Returns:
+        Number of records.
+
+    Raises:
+        MissingExtraError: pyarrow isn't installed.
+    """
+    pyarrow, parquet = _pyarrow()
+    schema = _arrow_schema(pyarrow)
+    iterator, n_records = iter(records), 0
+    with (
+        replacing_file(Path(path)) as temporary,
+        parquet.ParquetWriter(temporary, schema, compression="zstd") as writer,
+    ):
+        while batch := [_row(record) for record in islice(iterator, _BATCH)]:
+            writer.write_table(pyarrow.Table.from_pylist(batch, schema=schema))
+            n_records += len(batch)
+    return n_records
+
+
+def read_parquet(
+    path: str | Path, *, strict: bool = False, report: ReadReport | None = None
+) -> Iterator[dict[str, Any]]:
+    """Records of a file that :func:`write_parquet` wrote, in constant memory.
+
+    Args:
+        path: The file.
+        strict: Stop at the first row that is no record.
+        report: Filled with what was passed over.
+
+    Raises:
+        InputError: The file is damaged or holds another table; or a row is no record and
+            ``strict``.
+        MissingExtraError: pyarrow isn't installed.
+    """
+    report = ReadReport() if report is None else report
+    report.strict |= strict
+    report.file = str(path)
+    yield from parquet_records(Path(path), report)
+
+
+def parquet_records(path: Path, report: ReadReport) -> Iterator[dict[str, Any]]:
+    """The same, with the report that the caller reads by."""
+    pyarrow, parquet = _pyarrow()
+    report.unit, report.number = "row", 0
+    schema = _arrow_schema(pyarrow)
+    try:
+        with parquet.ParquetFile(path, pre_buffer=False) as file:  # which holds on to what was read
+            missing = sorted({*schema.names} - {*file.schema_arrow.names})
+            if missing:
+                raise InputError(f"{path} is no decision log: it has no column {missing[0]!r}")
+            for batch in file.iter_batches(_BATCH, columns=schema.names):
+                table = pyarrow.Table.from_batches([batch]).select(schema.names).cast(schema)
+                for row in table.to_pylist():
+                    report.number += 1
+                    record = _record(row)
+                    problem = problem_of(record)
+                    if problem is None:
+                        report.records += 1
+                        yield record
+                    else:
+                        report.skip(problem)
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        message = " ".join(str(error).split())[:200]
+        raise InputError(f"{path} can't be read as Parquet: {message}") from None
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("pyarrow", "report") from None
+    return pyarrow, parquet
+
+
+def _arrow_schema(pyarrow: Any) -> Any:
+    text, number = pyarrow.string(), pyarrow.float64()
+    document = pyarrow.struct([("id", text), ("score", number)])
+    types = {
+        "text": text,
+        "json": text,
+        "float": number,
+        "int": pyarrow.int64(),
+        "bool": pyarrow.bool_(),
+        "texts": pyarrow.list_(text),
+        "floats": pyarrow.list_(number),
+        "probabilities": pyarrow.map_(text, number),
+        "documents": pyarrow.list_(document),
+    }
+    columns = [(name, types[kind]) for name, (kind, _) in _COLUMNS.items()]
+    return pyarrow.schema(
+        [("type", text), *columns, ("absent", types["texts"]), ("rest", types["json"])]
+    )
+
+
+_Fits = Callable[[Any], bool]
+
+
+def _is_text(value: Any) -> bool:
+    if type(value) is not str:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return False
+    return True
+
+
+def _is_float(value: Any) -> bool:
+    return type(value) is float or (type(value) is int and -_EXACT <= value <= _EXACT)
+
+
+def _is_int(value: Any) -> bool:
+    return type(value) is int and -_EXACT <= value <= _EXACT
+
+
+def _are_floats(value: Any) -> bool:
+    return type(value) is list and all(map(_is_float, value))
+
+
+def _are_texts(value: Any) -> bool:
+    return type(value) is list and all(text is None or _is_text(text) for text in value)
+
+
+def _are_probabilities(value: Any) -> bool:
+    return type(value) is dict and all(_is_text(name) and _is_float(p) for name, p in value.items())
+
+
+def _are_documents(value: Any) -> bool:
+    return type(value) is list and all(
+        type(document) is dict
+        and document.keys() == {"id", "score"}
+        and _is_text(document["id"])
+        and (document["score"] is None or _is_float(document["score"]))
+        for document in value
+    )
+
+
+_COLUMNS: Mapping[str, tuple[str, _Fits]] = {
+    "id": ("text", _is_text),
+    "time": ("float", _is_float),
+    "query": ("text", _is_text),
+    "history_len": ("int", _is_int),
+    "action": ("text", _is_text),
+    "strength": ("float", _is_float),
+    "texts": ("texts", _are_texts),
+    "propensity": ("float", _is_float),
+    "probabilities": ("probabilities", _are_probabilities),
+    "state": ("floats", _are_floats),
+    "state_schema": ("text", _is_text),
+    "policy_version": ("text", _is_text),
+    "policy_name": ("text", _is_text),
+    "explored": ("bool", lambda value: type(value) is bool),
+    "reason": ("text", _is_text),
+    "documents": ("documents", _are_documents),
+    "latency_ms": ("float", _is_float),
+    "cost": ("float", _is_float),
+    "tags": ("json", lambda value: type(value) is dict),
+    "decision_id": ("text", _is_text),
+    "kind": ("text", _is_text),
+    "value": ("float", _is_float),
+    "position": ("int", _is_int),
+    "document_id": ("text", _is_text),
+}
+_FEEDBACK = ("decision_id", "time", "kind", "value", "position", "document_id")
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "decision": tuple(name for name in _COLUMNS if name == "time" or name not in _FEEDBACK),
+    "feedback": _FEEDBACK,
+}
+
+
+def _row(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A valid record as a row of the table."""
+    keys = _KEYS[record["type"]]
+    row: dict[str, Any] = {"type": record["type"]}
+    rest: dict[str, Any] = {}
+    for key, value in record.items():
+        if key in keys:
+            kind, fits = _COLUMNS[key]
+            if value is None or fits(value):
+                row[key] = _stored(kind, value)
+            else:
+                rest[key] = value
+        elif key not in ("type", "schema"):
+            rest[key] = value
+    absent = [key for key in keys if key not in record]
+    return {**row, "absent": absent or None, "rest": json.dumps(rest) if rest else None}
+
+
+def _stored(kind: str, value: Any) -> Any:
+    if kind == "json" and value is not None:
+        return json.dumps(value)
+    if kind == "probabilities" and value is not None:
+        return list(value.items())
+    return value
+
+
+def _record(row: dict[str, Any]) -> Any:
+    """The record that a row was made of."""
+    keys = _KEYS.get(row["type"], ())
+    absent = set(row["absent"] or ())
+    record: dict[str, Any] = {"schema": 1, "type": row["type"]}
+    record |= {key: row[key] for key in keys if key not in absent}
+    try:
+        if record.get("tags") is not None:
+            record["tags"] = json.loads(record["tags"])
+        if record.get("probabilities") is not None:
+            record["probabilities"] = dict(record["probabilities"])
+        return record | json.loads(row["rest"] or "{}")
+    except (ValueError, TypeError, RecursionError):
+        return "JSON that can't be read"
