@@ -21,6 +21,14 @@ from rl_rewriter.actions.words import Keywords, RarestTerms, TopicInFront
 from rl_rewriter.errors import CheckpointError, InputError
 from rl_rewriter.types import Needs, Query
 
+_MISSING: Mapping[str, str] = {
+    "PrecomputedRewrite": "the policy was trained with rewrites {name!r} of a file, which is no "
+    "part of it; pass the file, --rewrites FILE, or its actions, load(..., actions=[...])",
+    "LlmRewrite": "the policy was trained with rewrites {name!r} of a language model, which is no "
+    "part of it; pass the model, --llm MODULE:OBJECT, or load(..., actions=[LlmRewrite(...)])",
+}
+"""What to do where an action of this package cannot be restored from its settings alone."""
+
 _JSON_TYPES = (str, int, float, bool, type(None))
 """Fields of other types, such as a client of a language model, are no settings."""
 
@@ -136,12 +144,21 @@ class ActionSpace:
         kept = tuple(self.actions[index] for index in possible)
         return self if len(kept) == len(self) else ActionSpace(kept)
 
+    def named(self, names: Iterable[str]) -> ActionSpace:
+        """The actions of these names in this order, keep first; names that aren't here drop out."""
+        by_name = {action.name: action for action in self.actions}
+        wanted = dict.fromkeys((KEEP, *names))
+        return ActionSpace(tuple(by_name[name] for name in wanted if name in by_name))
+
     def extended(self, actions: Iterable[Action]) -> ActionSpace:
         """This space with further actions at its end."""
         return ActionSpace((*self.actions, *actions))
 
     def to_json(self) -> list[dict[str, Any]]:
-        """One object an action: name, type, needs and, for dataclasses, JSON-typed settings."""
+        """One object an action: name, type, needs and, for dataclasses, JSON-typed settings.
+
+        What an action holds beside its settings (a client, the texts of a file) isn't in it.
+        """
         return [
             {
                 "name": action.name,
@@ -163,7 +180,8 @@ class ActionSpace:
             own: The user's own actions, matched by name.
 
         Raises:
-            CheckpointError: An action is neither built in nor among ``own``.
+            CheckpointError: An action is neither built in nor among ``own``. Rewrites of a file or
+                of a language model are in no checkpoint: their actions must be among ``own``.
         """
         by_name = {action.name: action for action in own}
         return cls(tuple(_rebuild(record, by_name) for record in records))
@@ -224,6 +242,8 @@ def _rebuild(record: Mapping[str, Any], own: Mapping[str, Action]) -> Action:
     name, kind = str(record["name"]), str(record["type"])
     if name in own:
         return own[name]
+    if kind in _MISSING:
+        raise CheckpointError(_MISSING[kind].format(name=name))
     if kind not in _BUILT_IN:
         raise CheckpointError(
             f"the policy was trained with an action {name!r} of your own ({kind}); "

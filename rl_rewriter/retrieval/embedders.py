@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,32 @@ def as_embedder(source: Any) -> Embedder:
     )
 
 
+class LazyModel:
+    """A sentence-transformers model that is loaded when there is first something to embed.
+
+    Where all embeddings are cached it never is, which saves seconds and hundreds of megabytes.
+
+    Args:
+        model: As for :func:`load_embedder`.
+    """
+
+    def __init__(self, model: str) -> None:
+        self.name = model_name(model)
+        self._model = model
+
+    def embed_documents(self, texts: Sequence[str]) -> Matrix:
+        """Embeddings of documents, ``(n, d)`` float32."""
+        return self._loaded.embed_documents(texts)
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embeddings of queries, ``(n, d)`` float32."""
+        return self._loaded.embed_queries(texts)
+
+    @cached_property
+    def _loaded(self) -> Embedder:
+        return load_embedder(self._model)
+
+
 def load_embedder(model: str) -> Embedder:
     """Load a sentence-transformers model by name or path.
 
@@ -98,7 +125,7 @@ def load_embedder(model: str) -> Embedder:
             f"cannot load the embedding model {model!r}; give a sentence-transformers name or "
             f'folder, or "minilm" ({type(error).__name__})'
         ) from error
-    return _sentence_transformer(_model_name(model), loaded)
+    return _sentence_transformer(model_name(model), loaded)
 
 
 def packaged_minilm() -> Path:
@@ -130,7 +157,7 @@ def _one_by_one(embed_query: Callable[[str], Any]) -> EmbedMany:
     return lambda texts: [embed_query(text) for text in texts]
 
 
-def _model_name(model: str) -> str:
+def model_name(model: str) -> str:
     """The name under which vectors are cached: a folder's tells its path and when it changed."""
     folder = Path(model)
     if not folder.is_dir():

@@ -16,10 +16,17 @@ from rl_rewriter.actions import Action, ActionSpace, default_actions
 from rl_rewriter.actions.conversation import BringIn
 from rl_rewriter.actions.feedback import ExpandWithTerms, FuseWithBm25, MoveTowardDocuments
 from rl_rewriter.actions.keep import Keep
+from rl_rewriter.actions.llm import LlmRewrite
+from rl_rewriter.actions.precomputed import ArmTexts, PrecomputedRewrite, PrecomputedText, words_of
 from rl_rewriter.actions.words import Keywords, RarestTerms, TopicInFront
-from rl_rewriter.types import Evidence, Needs, Rewrite
+from rl_rewriter.types import Evidence, Needs, Query, Rewrite
 from tests.support import Shout
 
+OWN: tuple[Action, ...] = (
+    Shout(),
+    PrecomputedRewrite("arm", ArmTexts({}, {words_of(Query("refund")): PrecomputedText("money")})),
+    LlmRewrite(str.upper, prompt="{query}"),
+)
 ACTIONS: dict[str, Action] = {
     action.name: action
     for action in (
@@ -31,7 +38,7 @@ ACTIONS: dict[str, Action] = {
         BringIn("each_turn", 1.0),
         BringIn("last_user", 1.0),
         BringIn("last_user", 0.0),
-        Shout(),
+        *OWN,
     )
 }
 each_action = pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS.keys())
@@ -109,7 +116,7 @@ def test_where_nothing_was_gathered_it_does_not_fail(
 def test_it_survives_a_checkpoint(action: Action, evidence: list[Evidence]) -> None:
     space = ActionSpace((Keep(), action) if action.name != "keep" else (Keep(),))
     records = json.loads(json.dumps(space.to_json()))
-    restored = ActionSpace.from_json(records, [Shout()])[-1]
+    restored = ActionSpace.from_json(records, OWN)[-1]
     assert [restored.rewrite(item) for item in evidence] == [
         action.rewrite(item) for item in evidence
     ]

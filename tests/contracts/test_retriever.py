@@ -12,6 +12,7 @@ from rl_rewriter.retrieval.chroma import ChromaRetriever
 from rl_rewriter.retrieval.embedders import as_embedder
 from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
+from rl_rewriter.retrieval.known_documents import over_documents
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.retrieval.protocols import LexicalSource, Retriever, VectorSource
 from rl_rewriter.retrieval.tfidf import TfidfRetriever
@@ -20,7 +21,14 @@ from tests.support import DOCUMENTS, QUERIES, TokenEmbedder, chroma_collection
 
 Make = Callable[[Path], Retriever]
 
+
+def words_of_ones_own(texts: list[str], k: int) -> list[list[tuple[str, float]]]:
+    found = Bm25Retriever(DOCUMENTS).search([Rewrite((text,)) for text in texts], k=k)
+    return [list(zip(each.ids, each.scores.tolist(), strict=True)) for each in found]
+
+
 RETRIEVERS: dict[str, Make] = {
+    "own": lambda folder: over_documents(words_of_ones_own, DOCUMENTS),
     "bm25": lambda folder: Bm25Retriever(DOCUMENTS),
     "tfidf": lambda folder: TfidfRetriever(DOCUMENTS),
     "tfidf+bm25": lambda folder: HybridRetriever(
