@@ -11,14 +11,14 @@ import chromadb
 
 import rl_rewriter
 from rl_rewriter import FitConfig, ReinforceConfig, RLQueryRewriter
-from rl_rewriter.benchmark.beir import load_beir
+from rl_rewriter.benchmark.collections.read import read_collection
 from rl_rewriter.retrieval.embedders import load_embedder
 
 CORPUS = Path(rl_rewriter.__file__).parent / "demo" / "corpus" / "en"
 
 
 def main(folder: Path) -> None:
-    data = load_beir(CORPUS).limited(80)  # few queries and updates, to be quick
+    data = read_collection(CORPUS).limited(80)  # few queries and updates, to be quick
     embedder = load_embedder("minilm")  # or LangChain's, LlamaIndex's, a SentenceTransformer
     client = chromadb.PersistentClient(folder / "chroma")
     collection = client.create_collection("help", configuration={"hnsw": {"space": "cosine"}})

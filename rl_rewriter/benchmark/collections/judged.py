@@ -20,7 +20,7 @@ class JudgedCollection:
 
     Attributes:
         name: For tables.
-        documents: Document id -> text.
+        documents: Document id -> text; empty where the documents are in the user's own store.
         queries: All judged queries.
         qrels: Query id -> document id -> grade.
         test_ids: Held-out queries; None where the collection has no split of its own.
@@ -28,6 +28,7 @@ class JudgedCollection:
         kinds: Query id -> kind of query, where the collection tells.
         is_own_split: Whether ``test_ids`` come with the collection; not so where a part of it
             keeps to the split that was made for the whole.
+        notes: What is odd but usable, a sentence each.
     """
 
     name: str
@@ -38,11 +39,10 @@ class JudgedCollection:
     groups: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
     is_own_split: bool = True
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse collections that nothing can be measured on."""
-        if not self.documents:
-            raise InputError(f"collection {self.name!r} has no documents")
         if not self.queries:
             raise InputError(f"collection {self.name!r} has no query with a relevant document")
         if self.test_ids is None:

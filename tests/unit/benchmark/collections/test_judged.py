@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rl_rewriter.benchmark.collection import HELD_OUT_SHARE, JudgedCollection, evenly
+from rl_rewriter.benchmark.collections.judged import HELD_OUT_SHARE, JudgedCollection, evenly
 from rl_rewriter.errors import InputError
 from rl_rewriter.types import Query, Turn
 
@@ -98,18 +100,18 @@ def test_a_part_is_spread_over_the_whole(size: int, limit: int) -> None:
         assert size - rows[-1] <= -(-size // len(rows))
 
 
-@pytest.mark.parametrize(
-    ("documents", "queries", "complaint"),
-    [
-        ({}, (Query("a", id="a"),), "collection 'made' has no documents"),
-        ({"d": "t"}, (), "collection 'made' has no query with a relevant document"),
-    ],
-)
-def test_nothing_can_be_measured_on_nothing(
-    documents: dict[str, str], queries: tuple[Query, ...], complaint: str
-) -> None:
-    with pytest.raises(InputError, match=complaint):
-        JudgedCollection("made", documents, queries, {"a": {"d": 1.0}})
+def test_nothing_can_be_measured_on_nothing() -> None:
+    with pytest.raises(InputError, match="collection 'made' has no query with a relevant document"):
+        JudgedCollection("made", {"d": "t"}, (), {"a": {"d": 1.0}})
+
+
+def test_documents_may_be_elsewhere() -> None:
+    assert not JudgedCollection("made", {}, (Query("a", id="a"),), {"a": {"d": 1.0}}).documents
+
+
+def test_a_part_keeps_the_notes() -> None:
+    noted = replace(collection(), notes=("odd",))
+    assert noted.limited(3).notes == ("odd",)
 
 
 @pytest.mark.parametrize(("held_out", "side"), [({"a"}, "training"), ({"else"}, "held-out")])

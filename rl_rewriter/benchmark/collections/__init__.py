@@ -1,0 +1,1 @@
+"""Judged collections: readers of the usual formats, the checks they share, synthetic questions."""
