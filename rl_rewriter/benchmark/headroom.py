@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
-from rl_rewriter.benchmark.tables import plain_table
+from rl_rewriter.benchmark.half_judgements import half_values
+from rl_rewriter.benchmark.query_kinds import kinds_of
+from rl_rewriter.benchmark.tables import plain_outcomes
 from rl_rewriter.benchmark.workbench import Workbench
-from rl_rewriter.evaluation.headroom import Headroom, headroom
+from rl_rewriter.envs.outcomes import Outcomes, reward_table
+from rl_rewriter.evaluation.headroom import Headroom, headroom_of
+from rl_rewriter.evaluation.sample import Sample
+from rl_rewriter.features.feature_set import FeatureSet
 from rl_rewriter.types import OnProgress
 
 
@@ -25,20 +31,44 @@ def measure_headroom(
     Args:
         bench: What to measure on.
         folds: Folds of the cross-validation.
-        seed: Seed of folds, simulations and intervals.
+        seed: Seed of folds, halved judgements, tests and intervals.
         on_progress: Told how far the reward table is.
     """
     queries = [*bench.train, *bench.test]
-    table = plain_table(bench, queries, on_progress)
-    if bench.protocol == "split":
-        n_train = len(bench.train)
-        return headroom(
-            table.subset(range(n_train, len(table))),
-            train=table.subset(range(n_train)),
-            groups=bench.groups_of(queries[n_train:]),
-            seed=seed,
-        )
-    return headroom(table, groups=bench.groups_of(queries), folds=folds, seed=seed)
+    outcomes, features = plain_outcomes(bench, queries, on_progress=on_progress)
+    if bench.protocol != "split":
+        fitted = features.fitted_on(outcomes.features)
+        return headroom_of(sample_of(bench, outcomes, fitted, seed=seed), folds=folds, seed=seed)
+    learned = outcomes.subset(range(len(bench.train)))
+    held_out = outcomes.subset(range(len(bench.train), len(queries)))
+    fitted = features.fitted_on(learned.features)
+    return headroom_of(
+        sample_of(bench, held_out, fitted, seed=seed),
+        train=Sample(
+            reward_table(learned, bench.qrels, fitted, bench.reward), bench.groups_of(bench.train)
+        ),
+        folds=folds,
+        seed=seed,
+    )
+
+
+def sample_of(
+    bench: Workbench, outcomes: Outcomes, features: FeatureSet, *, seed: int = 0
+) -> Sample:
+    """Judged outcomes with all that headroom asks about them.
+
+    Args:
+        bench: Where the queries come from.
+        outcomes: What every action retrieved for them.
+        features: What the states are made of, fitted.
+        seed: Seed of the halved judgements.
+    """
+    return Sample(
+        table=reward_table(outcomes, bench.qrels, features, bench.reward),
+        groups=bench.groups_of(outcomes.queries),
+        kinds=kinds_of(outcomes.queries, bench.kinds),
+        halves=half_values(outcomes, bench.qrels, bench.reward.metric, seed=seed),
+    )
 
 
 def headroom_record(bench: Workbench, found: Headroom) -> dict[str, Any]:
@@ -47,6 +77,7 @@ def headroom_record(bench: Workbench, found: Headroom) -> dict[str, Any]:
         "schema": 1,
         "name": bench.name,
         "n_queries": found.n_queries,
+        "n_groups": found.n_groups,
         "metric": bench.reward.metric.name,
         "keep": found.keep,
         "actions": dict(found.actions),
@@ -57,7 +88,22 @@ def headroom_record(bench: Workbench, found: Headroom) -> dict[str, Any]:
         },
         "oracle": found.oracle,
         "oracle_corrected": found.oracle_corrected,
+        "oracle_correction": found.oracle_correction,
+        "predicted": _predicted(found),
         "predictable": found.predictable,
         "differ_share": found.differ_share,
+        "by_kind": {kind: asdict(figures) for kind, figures in found.by_kind.items()},
+        "queries_needed": found.queries_needed,
         "verdict": found.verdict,
+    }
+
+
+def _predicted(found: Headroom) -> dict[str, Any] | None:
+    """What the regression reaches, and its gain over the best single action."""
+    if found.predicted is None or found.predicted_ci95 is None:
+        return None
+    return {
+        "value": found.predicted,
+        "delta": found.predicted - found.best_fixed,
+        "ci95": list(found.predicted_ci95),
     }

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from rl_rewriter.envs.table import RewardTable
-from rl_rewriter.errors import InputError
-from rl_rewriter.evaluation.significance import Values, bootstrap_interval
-
-Verdict = Literal["nothing_to_learn", "one_action_is_enough", "worth_learning", "too_small"]
-
-TOO_FEW = 30
-"""Below this number of queries nothing can be said about choosing by query."""
-NEGLIGIBLE = 0.005
-"""Gains below this part of the metric's range are nothing."""
-_RIDGE = 30.0
-_SIMULATIONS = 200
+from rl_rewriter.evaluation.choices import (
+    Choices,
+    Problem,
+    fixed_choices,
+    learned_choices,
+    needs_the_state,
+)
+from rl_rewriter.evaluation.contenders import Contenders, KindFigures
+from rl_rewriter.evaluation.folds import Rows
+from rl_rewriter.evaluation.noise import Correction, corrected_best
+from rl_rewriter.evaluation.sample import Sample, choice_problem
+from rl_rewriter.evaluation.selection import chosen_action_test
+from rl_rewriter.evaluation.significance import bootstrap_interval
+from rl_rewriter.evaluation.verdict import (
+    LEVEL,
+    TOO_FEW,
+    Signs,
+    Verdict,
+    is_better,
+    needed_to_tell,
+    smallest_gain,
+    verdict_of,
+)
 
 
 @dataclass(frozen=True)
@@ -29,22 +39,30 @@ class Headroom:
 
     Attributes:
         n_queries: Queries that the figures are about.
+        n_groups: Groups that they belong to.
         keep: Mean metric of keep.
         actions: Mean metric of every action.
         best_action: The action that is best on most folds' training queries.
         best_fixed: Mean metric of the action chosen on each fold's training queries.
         best_fixed_ci95: Interval of ``best_fixed``.
         oracle: Mean of the per-query best: biased upward by noise.
-        oracle_corrected: The same without what equal actions would give (see :func:`noise_gain`):
-            a low estimate, but no lower than what is reached without hindsight.
+        oracle_corrected: The same without what it owes to chance: a low estimate, but no lower
+            than what is reached without hindsight.
+        oracle_correction: How that was estimated (see :mod:`rl_rewriter.evaluation.noise`).
         predicted: Mean metric of the action that a cross-validated ridge regression on the state
             expects most from; None where there are too few queries.
+        predicted_ci95: Interval of ``predicted - best_fixed``.
         predictable: Part of the gap from best_fixed to oracle that this captures; may be negative.
+            None where there are too few queries, or no gap worth having.
         differ_share: Queries on which not all actions score the same.
+        by_kind: Where the room is.
+        queries_needed: Queries that it would take to see what one action gains, where it can't be
+            seen in these; None where it can, or where there is nothing to be seen.
         verdict: What follows.
     """
 
     n_queries: int
+    n_groups: int
     keep: float
     actions: Mapping[str, float]
     best_action: str
@@ -52,9 +70,13 @@ class Headroom:
     best_fixed_ci95: tuple[float, float]
     oracle: float
     oracle_corrected: float
+    oracle_correction: Correction
     predicted: float | None
+    predicted_ci95: tuple[float, float] | None
     predictable: float | None
     differ_share: float
+    by_kind: Mapping[str, KindFigures]
+    queries_needed: int | None
     verdict: Verdict
 
 
@@ -66,137 +88,138 @@ def headroom(
     folds: int = 5,
     seed: int = 0,
 ) -> Headroom:
+    """Measure the room there is from outcomes alone: see :func:`headroom_of`."""
+    separate = None if train is None else Sample(train)
+    return headroom_of(Sample(table, groups), train=separate, folds=folds, seed=seed)
+
+
+def headroom_of(
+    sample: Sample, *, train: Sample | None = None, folds: int = 5, seed: int = 0
+) -> Headroom:
     """Measure the room there is.
 
     Args:
-        table: Outcome of every action on the queries that the figures are about.
-        groups: One name a query; a group is never divided between folds.
-        train: Outcomes on separate training queries, which the single action and the regression
-            are then taken from; without them ``table`` is cross-validated.
+        sample: The queries that the figures are about.
+        train: Separate training queries, which the single action and the regression are then taken
+            from; without them ``sample`` is cross-validated.
         folds: Folds of the cross-validation.
-        seed: Seed of folds, simulations and intervals.
+        seed: Seed of folds, tests and intervals.
 
     Raises:
-        InputError: There are fewer than two folds.
+        InputError: There are fewer than two folds, or the two samples don't fit together.
+        MissingExtraError: scipy isn't installed.
     """
-    if folds < 2:
-        raise InputError(f"at least two folds are needed to cross-validate, got {folds}")
-    values = table.values
-    fixed_actions, predicted_actions = _choices(table, groups, train, folds, seed)
-    rows = np.arange(len(table))
-    fixed = values[rows, fixed_actions]
-    predicted = values[rows, predicted_actions] if predicted_actions is not None else None
-    keep, oracle = values[:, 0], values.max(axis=1)
-    reached = [keep, fixed] if predicted is None else [keep, fixed, predicted]
-    corrected = float(oracle.mean()) - noise_gain(values, seed=seed)
-    corrected = max(corrected, *(float(contender.mean()) for contender in reached))
-    gap = float(oracle.mean() - fixed.mean())
-    share = None
-    if predicted is not None and gap > 0:
-        share = float(predicted.mean() - fixed.mean()) / gap
-    differ = float((np.ptp(values, axis=1) > 1e-9).mean())
-    best = int(np.bincount(fixed_actions, minlength=values.shape[1]).argmax())
+    chosen = _choose(sample, train, folds, seed)
+    found = chosen.contenders
+    corrected, correction = corrected_best(sample.table.values, chosen.fixed, sample.halves)
+    corrected = min(max(corrected, found.reached), float(found.oracle.mean()))
+    signs = _signs(sample, chosen, corrected, seed)
+    verdict = verdict_of(signs)
+    means = [float(column.mean()) for column in sample.table.values.T]
     return Headroom(
-        n_queries=len(table),
-        keep=float(keep.mean()),
-        actions=dict(zip(table.action_names, map(float, values.mean(axis=0)), strict=True)),
-        best_action=table.action_names[best],
-        best_fixed=float(fixed.mean()),
-        best_fixed_ci95=bootstrap_interval(fixed, groups=groups, seed=seed),
-        oracle=float(oracle.mean()),
+        n_queries=len(sample),
+        n_groups=sample.n_groups,
+        keep=means[0],
+        actions=dict(zip(sample.table.action_names, means, strict=True)),
+        best_action=sample.table.action_names[chosen.best],
+        best_fixed=float(found.fixed.mean()),
+        best_fixed_ci95=bootstrap_interval(found.fixed, groups=sample.groups, seed=seed),
+        oracle=float(found.oracle.mean()),
         oracle_corrected=corrected,
-        predicted=float(predicted.mean()) if predicted is not None else None,
-        predictable=share,
-        differ_share=differ,
-        verdict=_verdict(keep, fixed, predicted, oracle, corrected, groups, seed),
+        oracle_correction=correction,
+        predicted=None if found.predicted is None else float(found.predicted.mean()),
+        predicted_ci95=None
+        if found.predicted is None
+        else bootstrap_interval(found.predicted - found.fixed, groups=sample.groups, seed=seed),
+        predictable=found.captured(signs.smallest),
+        differ_share=float(found.differs.mean()),
+        by_kind=found.by_kind(sample.kinds),
+        queries_needed=_needed(sample, found, signs, verdict),
+        verdict=verdict,
     )
 
 
-def noise_gain(values: npt.NDArray[np.float64], *, seed: int = 0) -> float:
-    """What chance alone would hand to the per-query best.
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """Choices for the queries of a sample, made without them.
 
-    Gains over keep, less their mean for each action, are taken as pure noise: a fair coin turns the
-    sign of all gains of a query together, which keeps their spread and their correlation. The mean
-    of the best positive gain under these coins is what chance alone hands to the per-query best.
-    It is an upper bound of the noise, since real differences between queries are in the spread too.
-
-    Args:
-        values: Metric of every action on every query, ``(n, m)``, keep first.
-        seed: Seed of the coins.
+    Attributes:
+        problem: What they were learned from.
+        choices: Those of the single action and of the regression; None with too few queries.
+        fixed: The single action of each query of the sample, ``(n,)``.
+        best: The action that this is for most of them.
+        is_separate: Whether other queries than the sample's were learned from.
+        contenders: What the choices reach.
     """
-    gains = values - values[:, :1]
-    spread = gains - gains.mean(axis=0, keepdims=True)
-    spread[:, 0] = 0.0
-    up, down = spread.max(axis=1), (-spread).max(axis=1)
-    coins = np.random.default_rng(seed).random((_SIMULATIONS, len(values))) < 0.5
-    return float(np.where(coins, up, down).mean())
+
+    problem: Problem
+    choices: Choices | None
+    fixed: Rows
+    best: int
+    is_separate: bool
+    contenders: Contenders
 
 
-def _choices(
-    table: RewardTable,
-    groups: Sequence[str] | None,
-    train: RewardTable | None,
-    folds: int,
-    seed: int,
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp] | None]:
-    """For each query, the single action and the predicted one, learned without that query."""
-    if train is not None:
-        fixed = np.full(len(table), int(train.values.mean(axis=0).argmax()))
-        return fixed, _predict(train, table) if len(train) >= TOO_FEW else None
-    fold = _folds(groups or table.query_ids, folds, seed)
-    fixed = np.zeros(len(table), dtype=np.intp)
-    predicted = np.zeros(len(table), dtype=np.intp)
-    for number in range(int(fold.max()) + 1):
-        inside, outside = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-        if not len(outside):
-            continue
-        learn = table.subset(outside)
-        fixed[inside] = int(learn.values.mean(axis=0).argmax())
-        predicted[inside] = _predict(learn, table.subset(inside))
-    return fixed, predicted if len(table) >= TOO_FEW else None
+def _choose(sample: Sample, train: Sample | None, folds: int, seed: int) -> _Chosen:
+    problem, rows = choice_problem(sample, train, folds, seed)
+    is_enough = min(s.n_groups for s in (sample, train) if s is not None) >= TOO_FEW
+    choices = learned_choices(problem) if is_enough else None
+    fixed = (fixed_choices(problem) if choices is None else choices.fixed)[rows]
+    predicted = None if choices is None else choices.predicted[rows]
+    return _Chosen(
+        problem=problem,
+        choices=choices,
+        fixed=fixed,
+        best=int(np.bincount(fixed).argmax()),
+        is_separate=train is not None,
+        contenders=Contenders.of(sample.table.values, fixed, predicted),
+    )
 
 
-def _predict(learn: RewardTable, apply: RewardTable) -> npt.NDArray[np.intp]:
-    """Ridge regression of every action's gain on the state; the action expected to gain most."""
-    design = np.column_stack([np.ones(len(learn)), learn.states]).astype(np.float64)
-    penalty = _RIDGE * np.eye(design.shape[1])
-    penalty[0, 0] = 1e-6
-    gains = learn.values - learn.values[:, :1]
-    weights = np.linalg.solve(design.T @ design + penalty, design.T @ gains)
-    expected = np.column_stack([np.ones(len(apply)), apply.states]) @ weights
-    return np.asarray(np.where(apply.mask, expected, -np.inf).argmax(axis=1))
+def _signs(sample: Sample, chosen: _Chosen, corrected: float, seed: int) -> Signs:
+    found, smallest = chosen.contenders, smallest_gain(sample.table.values)
+    return Signs(
+        n_groups=sample.n_groups,
+        differs=bool(found.differs.any()),
+        hindsight=float((found.oracle - found.keep).mean()),
+        hope=corrected - float(found.keep.mean()),
+        smallest=smallest,
+        fixed_gains=_is_fixed_better(sample, chosen, smallest, seed),
+        choosing_gains=_is_choosing_better(sample, chosen, smallest, seed),
+    )
 
 
-def _folds(groups: Sequence[str], folds: int, seed: int) -> npt.NDArray[np.intp]:
-    names = sorted(set(groups))
-    order = np.random.default_rng(seed).permutation(len(names))
-    number = {names[i]: rank % folds for rank, i in enumerate(order)}
-    return np.asarray([number[group] for group in groups], dtype=np.intp)
+def _is_fixed_better(sample: Sample, chosen: _Chosen, smallest: float, seed: int) -> bool:
+    """Whether the single action is better than keep, as one that was chosen among many."""
+    gains = chosen.contenders.fixed - chosen.contenders.keep
+    if chosen.is_separate or gains.mean() < smallest:
+        return is_better(gains, smallest, sample.groups)
+    values = sample.table.values
+    p_value = chosen_action_test(
+        values - values[:, :1], chosen.best, groups=sample.groups, seed=seed
+    )
+    return p_value <= LEVEL / 2
 
 
-def _verdict(
-    keep: Values,
-    fixed: Values,
-    predicted: Values | None,
-    oracle: Values,
-    corrected: float,
-    groups: Sequence[str] | None,
-    seed: int,
-) -> Verdict:
-    smallest = NEGLIGIBLE * max(1.0, float(np.abs(keep).max()))
-    if float((oracle - keep).mean()) < smallest:
-        return "nothing_to_learn"
-    if predicted is None:
-        return "too_small"
+def _is_choosing_better(sample: Sample, chosen: _Chosen, smallest: float, seed: int) -> bool:
+    """Whether the regression is better than keep and the single action, and not by luck."""
+    found = chosen.contenders
+    if chosen.choices is None or found.predicted is None:
+        return False
+    return (
+        is_better(found.predicted - found.fixed, smallest, sample.groups)
+        and is_better(found.predicted - found.keep, smallest, sample.groups)
+        and needs_the_state(chosen.problem, chosen.choices, seed=seed, level=LEVEL)
+    )
 
-    def above(system: Values, baseline: Values) -> bool:
-        gain = system - baseline
-        return gain.mean() >= smallest and bootstrap_interval(gain, groups=groups, seed=seed)[0] > 0
 
-    if above(predicted, fixed) and above(predicted, keep):
-        return "worth_learning"
-    if above(fixed, keep):
-        return "one_action_is_enough"
-    # The corrected ceiling is a low estimate: it can't outvote a gain that is seen, only a hope.
-    is_hope = corrected - float(keep.mean()) >= smallest
-    return "too_small" if is_hope and len(keep) < 3 * TOO_FEW else "nothing_to_learn"
+def _needed(sample: Sample, found: Contenders, signs: Signs, verdict: Verdict) -> int | None:
+    """Queries needed, where a gain may be hidden in these."""
+    is_hidden = verdict == "too_small" or (
+        verdict == "nothing_to_learn" and signs.hindsight >= signs.smallest
+    )
+    if not is_hidden:
+        return None
+    values = sample.table.values
+    reached = float((found.fixed - found.keep).mean())
+    return needed_to_tell(values - values[:, :1], reached, signs.smallest, sample.groups)

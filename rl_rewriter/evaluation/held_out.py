@@ -1,80 +1,100 @@
-"""A policy on held-out queries: beside keep, the best single action, and the per-query best."""
+"""What each arm reaches on held-out queries: choices of actions laid over tables of values."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.evaluation.comparison import Comparison, compare
+from rl_rewriter.evaluation.many import Systems, compare_many, intervals
 from rl_rewriter.evaluation.significance import Values
-from rl_rewriter.policies.mlp import MlpPolicy
+
+Choices = npt.NDArray[np.intp]
+"""Shape ``(s, n)``: index of the action taken, one row a seed, one column a query."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class HeldOut:
-    """What each contender reaches on held-out queries.
+    """Arms on the same ``n`` held-out queries.
 
     Attributes:
-        keep: Per-query metric of keep, ``(n,)``.
-        best_fixed: Of the single action that was best on the training queries.
-        policy: Of the policy's most probable actions.
-        oracle: Of the best action for each query in hindsight: nobody reaches that.
-        chosen: Index of the policy's action for each query.
-        means: Mean metric of every action.
-        best_fixed_action: Name of that single action.
-        action_share: Share of the queries on which the policy takes each action it takes.
-        versus_keep: The policy against keep.
-        versus_best_fixed: The policy against the single action.
-    """
-
-    keep: Values
-    best_fixed: Values
-    policy: Values
-    oracle: Values
-    chosen: npt.NDArray[np.intp]
-    means: Mapping[str, float]
-    best_fixed_action: str
-    action_share: Mapping[str, float]
-    versus_keep: Comparison
-    versus_best_fixed: Comparison
-
-
-def evaluate_policy(
-    policy: MlpPolicy,
-    table: RewardTable,
-    best_fixed_action: str,
-    *,
-    groups: Sequence[str] | None = None,
-    seed: int = 0,
-) -> HeldOut:
-    """Compare a policy with its baselines on queries that it has never seen.
-
-    Args:
-        policy: The policy.
-        table: Outcome of every action on the held-out queries.
-        best_fixed_action: The action that was best on the *training* queries.
-        groups: One name a query where queries belong together.
+        action_names: Names of the ``m`` actions, keep first.
+        metric: Name of the metric that choices are judged by.
+        values: Metric name -> value of every action on every query, ``(n, m)``.
+        choices: Arm -> what it chooses, ``(s, n)``. An arm that learns has a row for each seed, and
+            its value on a query is the mean over them.
+        groups: What each query belongs to, where some belong together.
         seed: Seed of tests and intervals.
     """
-    chosen = policy.distribution(table.states, table.mask).greedy()
-    keep = table.values[:, 0]
-    fixed = table.values[:, table.action_names.index(best_fixed_action)]
-    reached = table.values[np.arange(len(table)), chosen]
-    counts = Counter(table.action_names[action] for action in chosen)
-    return HeldOut(
-        keep=keep,
-        best_fixed=fixed,
-        policy=reached,
-        oracle=table.values.max(axis=1),
-        chosen=chosen,
-        means=dict(zip(table.action_names, map(float, table.values.mean(axis=0)), strict=True)),
-        best_fixed_action=best_fixed_action,
-        action_share={name: count / len(table) for name, count in counts.most_common()},
-        versus_keep=compare(reached, keep, groups=groups, seed=seed),
-        versus_best_fixed=compare(reached, fixed, groups=groups, seed=seed),
-    )
+
+    action_names: tuple[str, ...]
+    metric: str
+    values: Mapping[str, npt.NDArray[np.float64]]
+    choices: Mapping[str, Choices]
+    groups: Sequence[str] | None = None
+    seed: int = 0
+    _rows: npt.NDArray[np.intp] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Number the queries once."""
+        object.__setattr__(self, "_rows", np.arange(len(self.values[self.metric])))
+
+    def __len__(self) -> int:
+        """Number of queries."""
+        return len(self._rows)
+
+    def of(self, arm: str, metric: str | None = None) -> Values:
+        """Value of an arm on each query, ``(n,)``, the mean over its seeds."""
+        return np.asarray(self.by_seed(arm, metric).mean(axis=0))
+
+    def by_seed(self, arm: str, metric: str | None = None) -> Systems:
+        """Value of an arm on each query for each of its seeds, ``(s, n)``."""
+        return np.asarray(self.values[metric or self.metric][self._rows, self.choices[arm]])
+
+    def picked(self, arm: str, per_cell: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
+        """An arm's cells of any array ``(n, m, ...)``, the mean over its seeds, ``(n, ...)``."""
+        return np.asarray(per_cell[self._rows, self.choices[arm]].mean(axis=0), dtype=np.float64)
+
+    def means(self) -> dict[str, float]:
+        """Mean of every action."""
+        columns = self.values[self.metric].mean(axis=0).tolist()
+        return dict(zip(self.action_names, columns, strict=True))
+
+    def action_share(self, arm: str, rows: npt.NDArray[np.intp] | None = None) -> dict[str, float]:
+        """Part of the queries that an arm gives to each action it takes, the largest first.
+
+        Args:
+            arm: The arm.
+            rows: Some of the queries; all of them by default.
+        """
+        chosen = self.choices[arm] if rows is None else self.choices[arm][:, rows]
+        counts = np.bincount(chosen.ravel(), minlength=len(self.action_names))
+        order = np.argsort(-counts, kind="stable")
+        return {self.action_names[i]: float(counts[i] / chosen.size) for i in order if counts[i]}
+
+    def versus(self, arm: str, baseline: str) -> Comparison:
+        """An arm against another, paired by query."""
+        return compare(self.of(arm), self.of(baseline), groups=self.groups, seed=self.seed)
+
+    def versus_keep(self, arms: Sequence[str]) -> dict[str, Comparison]:
+        """Several arms against keep, with draws that they share."""
+        if not arms:
+            return {}
+        systems = np.stack([self.of(arm) for arm in arms])
+        keep = self.values[self.metric][:, 0]
+        found = compare_many(systems, keep, groups=self.groups, seed=self.seed)
+        return dict(zip(arms, found, strict=True))
+
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """95% interval of each arm's mean."""
+        systems = np.stack([self.of(arm) for arm in self.choices])
+        ends = intervals(systems, groups=self.groups, seed=self.seed).tolist()
+        return {arm: (low, high) for arm, (low, high) in zip(self.choices, ends, strict=True)}
+
+
+def always(action: int, n: int) -> Choices:
+    """One action for all ``n`` queries, ``(1, n)``."""
+    return np.full((1, n), action, dtype=np.intp)

@@ -6,12 +6,14 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import InputError
-from rl_rewriter.evaluation.headroom import TOO_FEW, _choices, headroom, noise_gain
+from rl_rewriter.evaluation.headroom import headroom, headroom_of
+from rl_rewriter.evaluation.noise import noise_gain
+from rl_rewriter.evaluation.power import queries_needed
+from rl_rewriter.evaluation.sample import Sample
+from rl_rewriter.evaluation.verdict import TOO_FEW
 from tests.tables import identity_task, table_of
 
 N = 200
@@ -89,14 +91,44 @@ def test_the_state_must_tell_it() -> None:
     assert blind.verdict != "worth_learning"
 
 
-def test_few_queries_are_too_small_to_tell() -> None:
-    rows = range(TOO_FEW - 1)
-    found = headroom(table_of(by_state(0.5), states=STATES).subset(rows))
+@pytest.mark.parametrize("luck", ["gain", "loss", "mixed"])
+def test_few_queries_are_too_small_to_tell_whatever_luck_shows(luck: str) -> None:
+    shift = {"gain": 0.5, "loss": -0.3, "mixed": 0.0}[luck]
+    found = headroom(table_of(values(shift, shift, noise=0.1), states=STATES).subset(range(20)))
     assert found.verdict == "too_small"
+    assert (found.predicted, found.predicted_ci95, found.predictable) == (None, None, None)
+    assert found.queries_needed is not None
+    assert found.queries_needed >= TOO_FEW
+
+
+def test_the_number_needed_is_that_of_a_paired_test() -> None:
+    table = table_of(values(0.03, -0.2), states=STATES).subset(range(20))
+    found = headroom(table)
+    gains = table.values[:, 1] - table.values[:, 0]
+    assert found.best_fixed == pytest.approx(table.values[:, 1].mean())
+    assert found.queries_needed == queries_needed(gains, float(gains.mean()))
+
+
+def test_few_queries_that_no_action_changes_have_nothing_to_learn() -> None:
+    found = headroom(table_of(np.full((4, 3), 0.5)))
+    assert (found.verdict, found.queries_needed) == ("nothing_to_learn", None)
+
+
+def test_queries_that_belong_together_count_as_one() -> None:
+    groups = [f"need {row % 25}" for row in range(N)]
+    found = headroom(table_of(by_state(0.5), states=STATES), groups=groups)
+    assert (found.n_queries, found.n_groups, found.verdict) == (N, 25, "too_small")
     assert found.predicted is None
-    assert found.predictable is None
-    nothing = headroom(table_of(values(-0.3, -0.3, noise=0.1), states=STATES).subset(rows))
-    assert nothing.verdict == "nothing_to_learn"
+    assert found.queries_needed is not None
+    assert found.queries_needed >= N / 25 * TOO_FEW
+
+
+def test_a_number_is_told_where_a_gain_may_hide_and_nowhere_else() -> None:
+    hidden = headroom(table_of(values(), states=STATES))
+    assert (hidden.verdict, hidden.queries_needed is not None) == ("nothing_to_learn", True)
+    assert (hidden.queries_needed or 0) > N
+    for table in (by_state(0.2), values(0.02, 0.2), values(-0.3, -0.4, noise=0.1)):
+        assert headroom(table_of(table, states=STATES)).queries_needed is None
 
 
 def test_a_gain_below_half_a_percent_of_the_metric_is_nothing() -> None:
@@ -120,74 +152,8 @@ def test_figures_are_means_over_the_queries() -> None:
     assert found.keep <= found.oracle_corrected <= found.oracle
 
 
-def test_masked_actions_are_not_predicted() -> None:
-    """Action a1 is best by far, a2 second, and the state doesn't tell where a1 is impossible."""
-    mask = np.ones((N, 3), np.bool_)
-    mask[::2, 1] = False
-    table = table_of(np.where(mask, values(0.9, 0.1), values()[:, :1]), states=STATES, mask=mask)
-    _, predicted = _choices(table, table.query_ids, None, 5, 0)
-    assert predicted is not None
-    assert mask[np.arange(N), predicted].all()
-    assert (predicted[mask[:, 1]] == 1).mean() > 0.9
-    assert (predicted[~mask[:, 1]] == 2).mean() > 0.9
-
-
-@settings(deadline=None, max_examples=25)
-@given(st.integers(0, 4), st.integers(2, 6), st.integers(0, 999))
-def test_choices_for_a_query_do_not_depend_on_its_own_outcomes(
-    chosen_fold: int, folds: int, seed: int
-) -> None:
-    """Outcomes of one fold's queries are exchanged for others: its choices stay the same."""
-    rng = np.random.default_rng(seed)
-    table = table_of(rng.random((60, 4)), states=rng.standard_normal((60, 3)))
-    groups = [f"g{row // 2}" for row in range(60)]
-    fold = _folds_of(groups, folds, seed)
-    inside = fold == chosen_fold % folds
-    changed = table.values.copy()
-    changed[inside] = rng.permutation(changed[inside][:, ::-1])
-    other = dataclasses.replace(table, values=changed)
-
-    before, after = (_choices(t, groups, None, folds, seed) for t in (table, other))
-
-    assert before[1] is not None
-    assert after[1] is not None
-    np.testing.assert_array_equal(before[0][inside], after[0][inside])
-    np.testing.assert_array_equal(before[1][inside], after[1][inside])
-    assert (before[1][~inside] != after[1][~inside]).any()
-
-
-def _folds_of(groups: list[str], folds: int, seed: int) -> np.ndarray:
-    """Which fold each query is in, seen from outside: where a poisoned group isn't learned from."""
-    names = sorted(set(groups))
-    fold_of: dict[str, int] = {}
-    for name in names:
-        if name in fold_of:
-            continue
-        number = len(set(fold_of.values()))
-        together = _tested_with(groups, name, folds, seed)
-        fold_of.update(dict.fromkeys(together, number))
-    return np.asarray([fold_of[group] for group in groups])
-
-
-def _tested_with(groups: list[str], name: str, folds: int, seed: int) -> set[str]:
-    """Groups whose single action ignores that ``name`` makes action a1 the best by far."""
-    loud = np.zeros((len(groups), 2))
-    loud[[group == name for group in groups], 1] = 1.0
-    fixed, _ = _choices(table_of(loud), groups, None, folds, seed)
-    return {group for group, action in zip(groups, fixed, strict=True) if action == 0}
-
-
-def test_what_a_query_would_say_of_itself_is_not_heard() -> None:
-    """States that name each query: whoever learns from the query itself reaches the oracle."""
-    noise = np.random.default_rng(1).normal(0.5, 0.2, (100, 4))
-    found = headroom(table_of(noise, states=100 * np.eye(100)))
-    assert found.predicted is not None
-    assert found.oracle > found.keep + 0.15
-    assert abs(found.predicted - found.keep) < 0.06
-
-
 def test_training_queries_of_their_own_choose_alone() -> None:
-    train = table_of(by_state(0.2), states=STATES)
+    train = table_of(by_state(0.2) + np.asarray([0.0, 0.0, 0.01]), states=STATES)
     test = table_of(values(0.3, 0.0), states=STATES)
     found = headroom(test, train=train)
     best = int(train.values.mean(axis=0).argmax())
@@ -196,33 +162,6 @@ def test_training_queries_of_their_own_choose_alone() -> None:
     worse = dataclasses.replace(test, values=test.values[::-1, ::-1])
     assert headroom(worse, train=train).best_action == found.best_action
     assert headroom(test).best_action == "a1"
-
-
-def test_noise_gain_is_what_the_best_of_equal_actions_seems_to_gain() -> None:
-    rng = np.random.default_rng(0)
-    for n_actions in (2, 5, 20):
-        noise = np.concatenate(
-            [np.full((2000, 1), 0.5), 0.5 + rng.normal(0, 0.1, (2000, n_actions - 1))], axis=1
-        )
-        seeming = float(noise.max(axis=1).mean() - 0.5)
-        assert noise_gain(noise) == pytest.approx(seeming, rel=0.05)
-
-
-def test_noise_gain_counts_correlated_actions_once() -> None:
-    rng = np.random.default_rng(0)
-    one = rng.normal(0, 0.1, (500, 1))
-    copies = 0.5 + np.concatenate([np.zeros((500, 1)), *[one] * 10], axis=1)
-    assert noise_gain(copies) == pytest.approx(noise_gain(copies[:, :2]), rel=1e-9)
-
-
-def test_noise_gain_ignores_what_an_action_gains_on_average() -> None:
-    assert noise_gain(values(0.3, -0.2)) == pytest.approx(noise_gain(values()))
-    assert noise_gain(np.tile([0.5, 0.9, 0.1], (N, 1))) == pytest.approx(0.0, abs=1e-12)
-
-
-def test_noise_gain_grows_with_noise_and_is_drawn_by_its_seed() -> None:
-    assert noise_gain(values(noise=2.0)) > 1.5 * noise_gain(values(noise=1.0)) > 0
-    assert noise_gain(values(), seed=1) == noise_gain(values(), seed=1)
 
 
 @pytest.mark.parametrize("folds", [-1, 0, 1])
@@ -236,3 +175,63 @@ def test_a_handful_of_queries_gives_figures_all_the_same(n_queries: int) -> None
     table: RewardTable = table_of(by_state(0.2), states=STATES).subset(range(n_queries))
     found = headroom(table)
     assert np.isfinite([found.keep, found.best_fixed, found.oracle, found.oracle_corrected]).all()
+
+
+def test_halves_correct_the_oracle_within_what_is_reached() -> None:
+    """Halves that agree leave the oracle as it is; halves that contradict leave nothing of it."""
+    table = table_of(by_state(0.2), states=STATES[:, 1:])
+    agreeing = np.broadcast_to(table.values, (1, 2, *table.values.shape))
+    found = headroom_of(Sample(table, halves=agreeing))
+    assert found.oracle_correction == "half_judgements"
+    assert found.oracle_corrected == pytest.approx(found.oracle)
+    contradicting = np.stack([table.values, 1.0 - table.values])[None]
+    left = headroom_of(Sample(table, halves=contradicting))
+    assert left.predicted is not None
+    assert left.oracle_corrected == max(left.keep, left.best_fixed, left.predicted)
+    assert headroom(table).oracle_correction == "simulation"
+
+
+def test_kinds_say_where_the_gain_sits() -> None:
+    table = table_of(by_state(0.2), states=STATES)
+    kinds = np.where(STATES[:, 0] > 0, "gaining", "losing").tolist()
+    found = headroom_of(Sample(table, kinds=kinds))
+    gaining, losing = found.by_kind["gaining"], found.by_kind["losing"]
+    assert gaining.n + losing.n == N
+    assert gaining.oracle - gaining.keep > losing.oracle - losing.keep + 0.1
+    assert headroom(table).by_kind == {}
+
+
+def test_the_gain_of_the_prediction_has_an_interval() -> None:
+    found = headroom(table_of(by_state(0.2), states=STATES))
+    assert found.predicted is not None
+    assert found.predicted_ci95 is not None
+    low, high = found.predicted_ci95
+    assert 0.0 < low < found.predicted - found.best_fixed < high
+
+
+N_WORLDS = 200
+
+
+def test_equal_actions_are_rarely_called_better() -> None:
+    """Every action is as good as keep on average, whatever a query's outcomes are."""
+    rng = np.random.default_rng(0)
+    called = 0
+    for world in range(N_WORLDS):
+        table = rng.normal(0.5, 0.15, (60, 1)) + rng.normal(0, 0.1, (60, 6))
+        states = rng.standard_normal((60, 4))
+        found = headroom(table_of(table, states=states), seed=world)
+        called += found.verdict in ("one_action_is_enough", "worth_learning")
+    assert called <= 17  # 5% of 200, plus 2.3 standard errors
+
+
+def test_a_state_that_tells_nothing_is_rarely_worth_learning() -> None:
+    """One action is better for all; states are dealt out at random, and groups are alike."""
+    rng = np.random.default_rng(0)
+    groups = [f"g{row // 3}" for row in range(120)]
+    called = 0
+    for world in range(N_WORLDS // 2):
+        gains = np.repeat(rng.normal([0.0, 0.06, 0.02], 0.1, (40, 3)), 3, axis=0)
+        states = np.repeat(rng.standard_normal((40, 4)), 3, axis=0)
+        found = headroom(table_of(0.5 + gains, states=states), groups=groups, seed=world)
+        called += found.verdict == "worth_learning"
+    assert called <= 11  # 5% of 100, plus 2.7 standard errors

@@ -18,8 +18,10 @@ from rl_rewriter.errors import InputError
 from rl_rewriter.evaluation.significance import (
     EXACT_UP_TO,
     bootstrap_interval,
+    group_numbers,
     holm,
     randomisation_test,
+    t_test,
 )
 
 N_WORLDS = 200
@@ -103,6 +105,11 @@ def test_about_a_twentieth_of_true_nulls_is_rejected() -> None:
     assert 3 <= rejected <= 17
 
 
+def test_groups_are_numbered_from_0() -> None:
+    assert group_numbers(["b", "a", "b", "c"], 4).tolist() == [1, 0, 1, 2]
+    assert group_numbers(None, 3).tolist() == [0, 1, 2]
+
+
 def test_groups_change_sign_together() -> None:
     rng = np.random.default_rng(0)
     differences, groups = rng.normal(size=40), [f"g{n}" for n in rng.integers(0, 9, size=40)]
@@ -123,7 +130,51 @@ def test_asking_the_same_thing_ten_times_proves_no_more() -> None:
     assert randomisation_test(np.tile(differences, 10)) < once
 
 
-@pytest.mark.parametrize("function", [randomisation_test, bootstrap_interval])
+@given(arrays(np.float64, st.integers(2, 30), elements=st.floats(-1.0, 1.0, width=32)))
+def test_the_t_test_is_scipys(differences: npt.NDArray[np.float64]) -> None:
+    if differences.std() < 1e-6:  # decided by rounding alone
+        return
+    baseline = np.linspace(0.0, 1.0, len(differences))
+    expected = stats.ttest_rel(baseline + differences, baseline).pvalue
+    assert t_test((baseline + differences) - baseline) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_t_test_by_hand() -> None:
+    """Differences 1, 2, 3: mean 2, standard error 1 / sqrt(3), t = 3.464 with two degrees."""
+    assert t_test(np.asarray([1.0, 2.0, 3.0])) == pytest.approx(0.0741799)
+
+
+@pytest.mark.parametrize(
+    ("differences", "p_value"),
+    [([0.3], 1.0), ([0.0, 0.0, 0.0], 1.0), ([0.5, 0.5, 0.5], 0.0), ([0.5, -0.5], 1.0)],
+)
+def test_t_tests_that_have_no_spread(differences: list[float], p_value: float) -> None:
+    assert t_test(np.asarray(differences)) == pytest.approx(p_value)
+
+
+def test_a_grouped_t_test_is_that_of_the_groups_sums() -> None:
+    differences, groups = np.asarray([0.1, 0.2, -0.1, 0.4, 0.3]), ["a", "a", "b", "c", "c"]
+    expected = stats.ttest_1samp([0.3, -0.1, 0.7], 0.0).pvalue
+    assert t_test(differences, groups=groups) == pytest.approx(expected)
+    tenfold = t_test(np.tile(differences, 10), groups=groups * 10)
+    assert tenfold == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n_groups", [5, 20])
+def test_a_grouped_t_test_keeps_its_level_where_few_groups_hold_most_queries(
+    n_groups: int,
+) -> None:
+    rng = np.random.default_rng(0)
+    rejected = 0
+    for _ in range(1000):
+        sizes = np.where(rng.random(n_groups) < 0.2, 40, 1)
+        index = np.repeat(np.arange(n_groups), sizes)
+        differences = rng.normal(size=n_groups)[index] + rng.normal(size=len(index))
+        rejected += t_test(differences, groups=[f"g{i}" for i in index]) < 0.05
+    assert rejected <= 68  # 5% of 1000, plus 2.6 standard errors
+
+
+@pytest.mark.parametrize("function", [randomisation_test, bootstrap_interval, t_test])
 @pytest.mark.parametrize(
     ("values", "groups", "complaint"),
     [
