@@ -1,0 +1,1 @@
+"""One HTML page about a run: verdict, charts, the queries themselves; works without a network."""
