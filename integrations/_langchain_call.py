@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from langchain_core.callbacks.manager import BaseRunManager
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, RetrieverLike
 from langchain_core.runnables import RunnableConfig
@@ -33,6 +34,7 @@ _logger = logging.getLogger(__name__)
 
 SETTINGS = "rl_rewriter_settings"
 """Keyword under which the caller's config reaches the retriever's own method."""
+_CONVERSATION = ("session_id", "thread_id", "conversation_id")
 _PASSED_ON = ("configurable", "max_concurrency", "recursion_limit")
 
 
@@ -62,6 +64,7 @@ class Call:
         decision_id: str,
         explore: bool,
         k: int | None,
+        tags: Mapping[str, str],
     ) -> Call:
         """Take apart what the caller gave: the history is ours, all else is the retriever's."""
         forwarded = dict(kwargs)
@@ -71,7 +74,9 @@ class Call:
         limit = k if "k" not in forwarded else None
         if limit is not None and _takes_arguments(retriever):
             forwarded["k"] = limit
-        request = Request.opened(rewriter, query, history, decision_id=decision_id, explore=explore)
+        request = Request.opened(
+            rewriter, query, history, decision_id=decision_id, explore=explore, tags=tags
+        )
         return cls(request, Base(retriever, config, forwarded), limit)
 
     @property
@@ -117,6 +122,13 @@ class Call:
             search.decision,
             [ScoredDocument(name, search.scores.get(name)) for name in map(_name_of, documents)],
         )
+
+
+def tags_of(run: BaseRunManager) -> dict[str, str]:
+    """What joins later feedback to this run: itself, the run around it, its conversation."""
+    names = {"run_id": run.run_id, "parent_run_id": run.parent_run_id}
+    told = {name: run.metadata[name] for name in _CONVERSATION if name in run.metadata}
+    return {name: str(value) for name, value in {**names, **told}.items() if value is not None}
 
 
 def route_for(base: Base) -> Route:

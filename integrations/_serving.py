@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rl_rewriter.conversation import as_history
@@ -29,6 +29,7 @@ class Request:
         decision_id: Name of the decision; a random one where None.
         explore: Whether the action is drawn.
         problem: Why the question is kept whatever the policy says; "" where nothing is wrong.
+        tags: What the decision log says beside it: the run, the conversation.
     """
 
     rewriter: RLQueryRewriter
@@ -36,6 +37,7 @@ class Request:
     decision_id: str | None = None
     explore: bool = False
     problem: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def opened(
@@ -46,6 +48,7 @@ class Request:
         *,
         decision_id: str | None = None,
         explore: bool = False,
+        tags: Mapping[str, str] | None = None,
     ) -> Request:
         """Read the history; where it can't be read, the question is kept and the chain goes on."""
         try:
@@ -53,7 +56,8 @@ class Request:
         except Exception as error:
             _logger.warning("query kept (fallback:history): %s", error)
             turns, problem = (), "history"
-        return cls(rewriter, Query(text, turns), decision_id, explore, problem)
+        query = Query(text, turns)
+        return cls(rewriter, query, decision_id, explore, problem, tags or {})
 
     def keep(self, problem: str) -> RewriteDecision:
         """The decision to leave the question alone: "untrained", or "fallback:<problem>"."""
@@ -94,6 +98,6 @@ class Request:
     def record(self, decision: RewriteDecision, documents: Sequence[ScoredDocument]) -> None:
         """Write the outcome to the decision log; a log that can't be written stops no chain."""
         try:
-            self.rewriter.record(decision, documents)
+            self.rewriter.record(decision, documents, tags=self.tags)
         except Exception as error:
             _logger.warning("decision %s was not logged: %s", decision.id, error)

@@ -22,6 +22,7 @@ try:
     )
 except ImportError as error:
     raise MissingExtraError("langchain-core", "langchain") from error
+from langchain_core.callbacks.manager import BaseRunManager
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, RetrieverLike
 from langchain_core.runnables import RunnableConfig, RunnableSerializable, ensure_config
@@ -29,7 +30,7 @@ from langchain_core.runnables.config import run_in_executor
 from pydantic import ConfigDict
 
 from rl_rewriter.integrations._context import DECISION_ID, last_decision
-from rl_rewriter.integrations._langchain_call import SETTINGS, Call
+from rl_rewriter.integrations._langchain_call import SETTINGS, Call, tags_of
 from rl_rewriter.integrations._serving import Request
 from rl_rewriter.rewriter import RLQueryRewriter
 from rl_rewriter.types import RewriteDecision
@@ -68,7 +69,7 @@ class QueryRewriteRunnable(RunnableSerializable[str | dict[str, Any], str]):
         decisions: list[RewriteDecision] = []
 
         def rewrite(question: str | dict[str, Any], run_manager: CallbackManagerForChainRun) -> str:
-            decisions.append(self._decide(question, str(run_manager.run_id), **kwargs))
+            decisions.append(self._decide(question, run_manager, **kwargs))
             return decisions[0].rewrite.text
 
         text = self._call_with_config(rewrite, input, config)
@@ -84,8 +85,8 @@ class QueryRewriteRunnable(RunnableSerializable[str | dict[str, Any], str]):
         async def rewrite(
             question: str | dict[str, Any], run_manager: AsyncCallbackManagerForChainRun
         ) -> str:
-            run_id = str(run_manager.run_id)
-            decisions.append(await run_in_executor(None, self._decide, question, run_id, **kwargs))
+            made = await run_in_executor(None, self._decide, question, run_manager, **kwargs)
+            decisions.append(made)
             return decisions[0].rewrite.text
 
         text = await self._acall_with_config(rewrite, input, config)
@@ -93,13 +94,18 @@ class QueryRewriteRunnable(RunnableSerializable[str | dict[str, Any], str]):
         return text
 
     def _decide(
-        self, question: str | dict[str, Any], run_id: str, *, history: Any = None
+        self, question: str | dict[str, Any], run: BaseRunManager, *, history: Any = None
     ) -> RewriteDecision:
         text = question
         if isinstance(question, Mapping):
             text, history = _question(question), question.get("chat_history", history)
         request = Request.opened(
-            self.rewriter, text, history, decision_id=run_id, explore=self.explore
+            self.rewriter,
+            text,
+            history,
+            decision_id=str(run.run_id),
+            explore=self.explore,
+            tags=tags_of(run),
         )
         decision: RewriteDecision = request.plan_text().decision
         request.record(decision, ())
@@ -146,7 +152,7 @@ class RewritingRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
-        call = self._call(query, str(run_manager.run_id), run_manager.get_child(), kwargs)
+        call = self._call(query, run_manager, run_manager.get_child(), kwargs)
         search = call.prepare()
         try:
             documents = search.runnable.invoke(search.text, search.config, **search.kwargs)
@@ -160,7 +166,7 @@ class RewritingRetriever(BaseRetriever):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
-        call = self._call(query, str(run_manager.run_id), run_manager.get_child(), kwargs)
+        call = self._call(query, run_manager, run_manager.get_child(), kwargs)
         search = await run_in_executor(None, call.prepare) if call.is_decided else call.prepare()
         try:
             documents = await search.runnable.ainvoke(search.text, search.config, **search.kwargs)
@@ -172,16 +178,19 @@ class RewritingRetriever(BaseRetriever):
             await run_in_executor(None, call.record, search, documents)
         return self._handed_over(search.decision, documents)
 
-    def _call(self, query: str, run_id: str, callbacks: Any, kwargs: dict[str, Any]) -> Call:
+    def _call(
+        self, query: str, run: BaseRunManager, callbacks: Any, kwargs: dict[str, Any]
+    ) -> Call:
         return Call.opened(
             self.rewriter,
             self.base_retriever,
             query,
             kwargs,
             callbacks=callbacks,
-            decision_id=run_id,
+            decision_id=str(run.run_id),
             explore=self.explore,
             k=self.k,
+            tags=tags_of(run),
         )
 
     def _handed_over(self, decision: RewriteDecision, documents: list[Document]) -> list[Document]:

@@ -25,6 +25,7 @@ from rl_rewriter.policies.retrieving import Retrieved, search_plan
 from rl_rewriter.policies.starting import starting_checkpoint
 from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH
 from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.types import (
     Feedback,
     Filters,
@@ -39,7 +40,9 @@ from rl_rewriter.types import (
 
 if TYPE_CHECKING:
     from rl_rewriter.envs.retrieval import OutcomeSource
+    from rl_rewriter.logs.bandit import LoggedBandit
     from rl_rewriter.training.config import FitConfig
+    from rl_rewriter.training.offline import LogFitReport, OfflineConfig
     from rl_rewriter.training.report import FitReport
 
 
@@ -167,6 +170,7 @@ class RLQueryRewriter:
         config: FitConfig | None = None,
         groups: Sequence[str] | None = None,
         outcomes: OutcomeSource | None = None,
+        reference: Checkpoint | None = None,
         on_progress: OnProgress | None = None,
         metrics_dir: Path | None = None,
     ) -> FitReport:
@@ -181,6 +185,7 @@ class RLQueryRewriter:
             groups: One name a query; a group is never divided between training and validation.
             outcomes: Where the outcomes of actions come from, such as a store of earlier ones; they
                 are searched here by default.
+            reference: A policy for the KL term to hold to, instead of what ``config`` names.
             on_progress: Called with stage, done, total.
             metrics_dir: Where training metrics are written; nowhere by default.
 
@@ -204,11 +209,78 @@ class RLQueryRewriter:
             config=config,
             groups=groups,
             outcomes=outcomes,
+            reference=reference,
             on_progress=on_progress,
             metrics_dir=metrics_dir,
         )
         self._decider = Decider(checkpoint)
         return report
+
+    def fit_logs(
+        self,
+        log: str | Path | LoggedBandit | None = None,
+        *,
+        config: OfflineConfig | None = None,
+        reference: Checkpoint | None = None,
+        on_progress: OnProgress | None = None,
+        metrics_dir: Path | None = None,
+    ) -> LogFitReport:
+        """Learn offline, from logged decisions and what came of them.
+
+        Term weights are those of the policy in use, which wrote the log, else the retriever's.
+
+        Args:
+            log: A decision log, or its arrays (:func:`rl_rewriter.logs.dataset.dataset`, which
+                takes weights of feedback and what becomes of decisions without any); this
+                rewriter's own log by default.
+            config: Settings (:class:`rl_rewriter.training.offline.OfflineConfig`).
+            reference: A policy for the KL term to hold to, instead of what ``config`` says.
+            on_progress: Called with stage, done, total.
+            metrics_dir: Where training metrics are written; nowhere by default.
+
+        Returns:
+            What was learned, with estimates on held-out records: see the ``gate`` command for a
+            verdict.
+
+        Raises:
+            InputError: There is no such log, or nothing in it can be learned from, and why.
+            TrainingError: Training diverged.
+            MissingExtraError: A package for training isn't installed.
+        """
+        from rl_rewriter.logs.bandit import LoggedBandit
+        from rl_rewriter.logs.dataset import dataset
+        from rl_rewriter.training.offline import fit_policy_to_logs
+
+        if log is None:
+            if self.log is None:
+                raise InputError("name a log: this rewriter has none of its own (log=PATH)")
+            log = self.log.path
+        bandit = log if isinstance(log, LoggedBandit) else dataset(log)[0]
+        checkpoint, report = fit_policy_to_logs(
+            bandit,
+            known=self._all_known_actions(),
+            statistics=self._statistics(),
+            config=config,
+            reference=reference,
+            on_progress=on_progress,
+            metrics_dir=metrics_dir,
+        )
+        self._decider = Decider(checkpoint)
+        return report
+
+    def _all_known_actions(self) -> ActionSpace:
+        """Those of the policy in use, or given, and all built-in ones."""
+        own = self._decider.checkpoint.actions if self._decider is not None else self._actions
+        built_in = default_actions(~Needs.NOTHING)
+        if own is None:
+            return built_in
+        return own.extended(action for action in built_in if action.name not in own.names)
+
+    def _statistics(self) -> CollectionStatistics:
+        """Term weights of the policy in use, else of the retriever's collection."""
+        if self._decider is not None:
+            return self._decider.checkpoint.statistics
+        return self.retriever.statistics() if self.retriever else CollectionStatistics()
 
     def explore_untrained(self, *, keep: float = 0.9) -> None:
         """Decide by a policy that has learned nothing yet, so that its log can teach one.
@@ -352,6 +424,14 @@ class RLQueryRewriter:
         document_id: str | None = None,
     ) -> None:
         """Append an outcome to the decision log, now or days later.
+
+        Args:
+            decision_id: The decision's id, or that of the run or trace it was part of.
+            value: What was observed, on the scale of its kind.
+            kind: "click", "thumb", "rating" and the like
+                (:data:`rl_rewriter.rewards.feedback.KINDS`), or a name of your own.
+            position: Rank from 0 of the document it is about.
+            document_id: That document.
 
         Raises:
             InputError: There is no decision log, or the value isn't a finite number.

@@ -132,6 +132,13 @@ class FeatureSet:
         return restored
 
 
+def features_of(fingerprint: str) -> FeatureSet | None:
+    """The default groups whose columns have this fingerprint; None where no choice of them has."""
+    first, lexical = FirstRanking().needs, LexicalAgreement().needs
+    choices = map(default_features, (Needs.NOTHING, first, lexical, first | lexical))
+    return next((found for found in choices if found.fingerprint == fingerprint), None)
+
+
 def default_features(
     offers: Needs, evidence: Sequence[Evidence] = (), *, embedding_components: int = 0
 ) -> FeatureSet:

@@ -35,6 +35,32 @@ class ReferencePolicy:
         """The same row for each of ``n`` queries, masked."""
         return Categorical(masked_share(self.probabilities, mask))
 
+    def held(self, mask: Mask) -> HeldTo:
+        """This reference on the rows of a table with this mask, ``(n, m)``."""
+        return HeldTo(masked_share(self.probabilities, mask), self.probabilities)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldTo:
+    """What the KL term holds a policy to on the rows of one table.
+
+    Attributes:
+        rows: A distribution for each row, ``(n, m)``, 0 for masked actions.
+        prior: What an untrained policy plays whatever it sees, ``(m,)``, summing to 1.
+    """
+
+    rows: npt.NDArray[np.float64]
+    prior: npt.NDArray[np.float64]
+
+    @classmethod
+    def by_rows(cls, rows: npt.NDArray[np.float64]) -> HeldTo:
+        """Start from the mean of the rows ``(n, m)``."""
+        return cls(rows, rows.mean(axis=0))
+
+    def subset(self, index: npt.ArrayLike) -> HeldTo:
+        """The same for some of the rows."""
+        return HeldTo(self.rows[np.asarray(index, dtype=np.intp)], self.prior)
+
 
 def uniform(n_actions: int) -> ReferencePolicy:
     """Every action alike."""

@@ -17,9 +17,10 @@ from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.retrieval.protocols import DocumentSource, Refreshable, Retriever
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.config import FitConfig
-from rl_rewriter.training.loop import train_on_tables
+from rl_rewriter.training.on_rows import fit_on_rows, training_rows
+from rl_rewriter.training.references import held_to_checkpoint
 from rl_rewriter.training.report import FitReport, fit_warnings, training_summary
-from rl_rewriter.training.splits import conversation_of, query_fingerprint, split_rows
+from rl_rewriter.training.splits import conversation_of, query_fingerprint
 from rl_rewriter.types import Needs, OnProgress, Qrels, Query
 
 
@@ -32,6 +33,7 @@ def fit_policy(
     config: FitConfig | None = None,
     groups: Sequence[str] | None = None,
     outcomes: OutcomeSource | None = None,
+    reference: Checkpoint | None = None,
     on_progress: OnProgress | None = None,
     metrics_dir: Path | None = None,
 ) -> tuple[Checkpoint, FitReport]:
@@ -47,6 +49,7 @@ def fit_policy(
         groups: One name a query; queries of a group are never divided between training and
             validation. By default the queries of one conversation belong together.
         outcomes: Where the outcomes of actions come from; searched here by default.
+        reference: A policy for the KL term to hold to, instead of what ``config`` names.
         on_progress: Told how far each stage is.
         metrics_dir: Where training metrics are written; nowhere by default.
 
@@ -78,12 +81,18 @@ def fit_policy(
     if outcomes is None:
         outcomes = _searching(retriever, statistics, tell)
     found = outcomes(usable, space, features, config.reward.metric.depth)
-    features = features.fitted_on(found.features[train_rows])
     table = reward_table(found, qrels, features, config.reward)
     clock.lap("reward_table")
-    outcome = train_on_tables(
-        table.subset(train_rows), table.subset(validation_rows), config, tell, metrics_dir
+    fitted = fit_on_rows(
+        table,
+        features,
+        (train_rows, validation_rows),
+        config,
+        held=held_to_checkpoint(reference, table) if reference is not None else None,
+        on_progress=tell,
+        metrics_dir=metrics_dir,
     )
+    features, table, outcome = fitted.features, fitted.table, fitted.outcome
     clock.lap("train")
     report = FitReport(
         policy_version=outcome.policy.version,
@@ -137,10 +146,8 @@ def _split(
         raise InputError("every query to train on needs an id of its own: Query(text, id=...)")
     group_of = dict(zip(ids, groups, strict=True)) if groups is not None else {}
     usable = judged(queries, qrels)
-    train_rows, validation_rows = split_rows(
-        [group_of.get(query.id) or conversation_of(query) for query in usable],
-        config.validation_share,
-        seed=config.reinforce.seed,
+    train_rows, validation_rows = training_rows(
+        [group_of.get(query.id) or conversation_of(query) for query in usable], config
     )
     return usable, train_rows, validation_rows
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from rl_rewriter.envs.table import RewardTable
+from rl_rewriter.policies.categorical import Categorical
 from rl_rewriter.policies.mlp import MlpPolicy
-from rl_rewriter.policies.reference import ReferencePolicy, mostly, uniform
+from rl_rewriter.policies.reference import HeldTo, ReferencePolicy, mostly, uniform
 from rl_rewriter.policies.starting import keep_policy
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.metrics_log import MetricsLog
 from rl_rewriter.types import OnProgress
+
+OnLook = Callable[[int, Mapping[str, float]], None]
+"""Called at each look at the validation queries, with the update and its metrics."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ def train_on_tables(
     config: FitConfig,
     on_progress: OnProgress = lambda stage, done, total: None,
     metrics_dir: Path | None = None,
+    on_look: OnLook = lambda update, metrics: None,
+    held: HeldTo | None = None,
 ) -> Outcome:
     """Train by REINFORCE and keep the policy that serves the validation queries best.
 
@@ -51,6 +57,9 @@ def train_on_tables(
         config: Settings.
         on_progress: Told the number of updates done.
         metrics_dir: Where metrics are written; nowhere by default.
+        on_look: Told what is written there.
+        held: What the KL term holds to on the training rows; the reference that ``config`` names by
+            default.
 
     Raises:
         TrainingError: A number stopped being finite.
@@ -60,8 +69,9 @@ def train_on_tables(
 
     settings = config.reinforce
     best_fixed = int(train.values.mean(axis=0).argmax())
-    reference = reference_policy(config, best_fixed, len(train.action_names))
-    run = ReinforceRun(train, reference, settings)
+    if held is None:
+        held = reference_policy(config, best_fixed, len(train.action_names)).held(train.mask)
+    run = ReinforceRun(train, held, settings)
     # What is worse than keep on the validation queries is never chosen.
     n_features, n_actions = train.states.shape[1], len(train.action_names)
     best = (0.0, 0, keep_policy(n_features, n_actions, config.reference_probability))
@@ -72,10 +82,9 @@ def train_on_tables(
                 continue
             policy = run.network.policy()
             reward = float(greedy(policy, validation, validation.rewards).mean())
-            log.write(
-                update,
-                {f"train/{k}": v for k, v in metrics.items()} | {"validation/reward": reward},
-            )
+            look = {f"train/{k}": v for k, v in metrics.items()} | {"validation/reward": reward}
+            log.write(update, look)
+            on_look(update, look)
             on_progress("training", update, settings.updates)
             if reward > best[0]:
                 best = (reward, update, policy)
@@ -83,7 +92,7 @@ def train_on_tables(
     return Outcome(
         policy=policy,
         update=chosen,
-        kl=_mean_kl(policy, reference, train),
+        kl=_mean_kl(policy, held, train),
         validation={
             "keep": float(validation.values[:, 0].mean()),
             "best_fixed": float(validation.values[:, best_fixed].mean()),
@@ -106,6 +115,5 @@ def greedy(policy: MlpPolicy, table: RewardTable, outcomes: np.ndarray) -> np.nd
     return outcomes[np.arange(len(table)), actions]
 
 
-def _mean_kl(policy: MlpPolicy, reference: ReferencePolicy, table: RewardTable) -> float:
-    learned = policy.distribution(table.states, table.mask)
-    return float(learned.kl(reference.distribution(table.states, table.mask)).mean())
+def _mean_kl(policy: MlpPolicy, held: HeldTo, table: RewardTable) -> float:
+    return float(policy.distribution(table.states, table.mask).kl(Categorical(held.rows)).mean())

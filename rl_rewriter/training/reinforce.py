@@ -10,7 +10,7 @@ from torch import Tensor
 
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import TrainingError
-from rl_rewriter.policies.reference import ReferencePolicy
+from rl_rewriter.policies.reference import HeldTo
 from rl_rewriter.training.config import ReinforceConfig
 from rl_rewriter.training.network import PolicyNetwork
 
@@ -30,21 +30,18 @@ class ReinforceRun:
 
     Args:
         table: The environment.
-        reference: Held close to; also what the untrained network plays.
+        held: Held close to, row by row of the table; also what the untrained network plays.
         config: Settings.
     """
 
-    def __init__(
-        self, table: RewardTable, reference: ReferencePolicy, config: ReinforceConfig
-    ) -> None:
+    def __init__(self, table: RewardTable, held: HeldTo, config: ReinforceConfig) -> None:
         self._config = config
         self._generator = torch.Generator().manual_seed(config.seed)
         self._states = torch.from_numpy(table.states)
         self._mask = torch.from_numpy(table.mask)
         self._rewards = torch.from_numpy(table.rewards.astype(np.float32))
-        held = reference.distribution(table.states, table.mask).probabilities
-        self._reference = torch.from_numpy(np.log(np.maximum(held, 1e-6))).float()
-        prior = torch.from_numpy(np.log(np.maximum(reference.probabilities, 1e-6))).float()
+        self._reference = torch.from_numpy(np.log(np.maximum(held.rows, 1e-6))).float()
+        prior = torch.from_numpy(np.log(np.maximum(held.prior, 1e-6))).float()
         self.beta = config.kl.beta
         self.network = PolicyNetwork(
             table.states.shape[1],

@@ -80,12 +80,13 @@ def training_summary(config: FitConfig, report: FitReport, retriever: Retriever)
             "validation_share": config.validation_share,
             "embedding_components": config.embedding_components,
         },
-        "versions": _versions(),
+        "versions": versions(),
         **results,
     }
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Versions of what a policy was made with."""
     found = {"python": platform.python_version()}
     for package in ("rl-rewriter", "numpy", "torch", "bm25s", "chromadb"):
         with suppress(metadata.PackageNotFoundError):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from rl_rewriter import RLQueryRewriter
 from rl_rewriter.integrations.langchain import QueryRewriteRunnable, RewritingRetriever
@@ -139,3 +139,26 @@ async def test_the_steps_run_carries_its_decision(trained_on_text: Trained, tmp_
 
     logged = [entry.decision["id"] for entry in read_interactions(log)]
     assert logged == [str(run_id) for run_id in asked]
+
+
+def test_feedback_about_the_run_around_it_finds_the_decision(
+    store: Any, trained: Trained, tmp_path: Path
+) -> None:
+    log = tmp_path / "decisions.jsonl"
+    rewriter = trained("keywords", log=log)
+    wrapped = RewritingRetriever(
+        rewriter=rewriter, base_retriever=store.as_retriever(), explore=True
+    )
+    chain, asked = RunnableLambda(lambda text: text) | wrapped, uuid.uuid4()
+    chain.invoke(
+        QUERIES[0], {"run_id": asked, "metadata": {"session_id": "s1", "other": "not logged"}}
+    )
+    rewriter.feedback(str(asked), 1.0, kind="thumb")
+    [interaction] = read_interactions(log)
+    assert interaction.decision["tags"] == {
+        "run_id": interaction.decision["id"],
+        "parent_run_id": str(asked),
+        "session_id": "s1",
+    }
+    [outcome] = interaction.feedback
+    assert (outcome.kind, outcome.value) == ("thumb", 1.0)

@@ -32,7 +32,7 @@ def trained(
     """A run after some updates."""
     run = ReinforceRun(
         table,
-        reference or mostly(0, len(table.action_names)),
+        (reference or mostly(0, len(table.action_names))).held(table.mask),
         ReinforceConfig(**{**QUICK, **settings}),
     )
     for update in range(1, updates + 1):

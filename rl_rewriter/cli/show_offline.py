@@ -1,0 +1,45 @@
+"""How learning from a log went, as people read it and as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+
+if TYPE_CHECKING:
+    from rl_rewriter.training.offline import LogFitReport
+
+
+def offline_record(out: Path, report: LogFitReport) -> dict[str, Any]:
+    """The object that ``train --logs --json`` prints."""
+    return {
+        "schema": 1,
+        "out": str(out),
+        "policy_version": report.policy_version,
+        "algorithm": "reinforce",
+        "seconds": sum(report.seconds.values()),
+        "episodes": report.episodes,
+        "records": report.n_records,
+        "validation": dict(report.validation),
+        "kl": report.kl,
+        "unsupported": list(report.unsupported),
+        "warnings": list(report.warnings),
+    }
+
+
+def offline(console: Console, out: Path, report: LogFitReport) -> None:
+    """What was learned, and that its figures are estimates."""
+    value = report.validation
+    console.print(
+        f"policy {report.policy_version} saved to {escape(str(out))}\n"
+        f"estimated on held-out records: keep {value['keep']:.3f}, best single action "
+        f"{value['best_fixed']:.3f}, policy {value['policy']:.3f}\n"
+        f"{report.n_records} logged decisions, KL to the reference {report.kl:.2f} nats"
+    )
+    for warning in report.warnings:
+        console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
+    console.print(
+        "whether to deploy it: rl-rewriter gate, on a log that it hasn't learned from", style="dim"
+    )

@@ -1,0 +1,107 @@
+"""What every action would have earned on logged decisions, of which each shows but one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rl_rewriter.envs.table import RewardTable
+from rl_rewriter.errors import InputError
+from rl_rewriter.logs.bandit import LoggedBandit
+from rl_rewriter.rewards.group_effects import predicted_with_groups
+from rl_rewriter.rewards.outcome_model import OutcomeConfig
+from rl_rewriter.rewards.reward import Table
+
+Estimator = Literal["dr", "ips", "dm"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImputeConfig:
+    """How logged rewards become a reward for every action.
+
+    Attributes:
+        estimator: "dr" corrects predicted rewards by importance-weighted residuals, "dm" trusts the
+            prediction, "ips" corrects the mean reward alone, without a model.
+        largest_weight: Importance weights are cut here: less variance for some bias.
+        least_records: Decisions in which an action must have been taken to be learned about.
+        model: Settings of the reward model.
+    """
+
+    estimator: Estimator = "dr"
+    largest_weight: float = 4.0
+    least_records: int = 10
+    model: OutcomeConfig = field(default_factory=OutcomeConfig)
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        if self.estimator not in ("dr", "ips", "dm"):
+            raise InputError(f'estimator must be "dr", "ips" or "dm", got {self.estimator!r}')
+        if not self.largest_weight > 0:
+            raise InputError(f"largest_weight must be positive, got {self.largest_weight}")
+        if self.least_records < 1:
+            raise InputError(f"least_records must be at least 1, got {self.least_records}")
+
+
+def supported(log: LoggedBandit, least_records: int) -> npt.NDArray[np.bool_]:
+    """Actions that were taken often enough to be learned about, ``(m,)``; keep always is one."""
+    taken = np.bincount(log.actions, minlength=len(log.action_names)) >= least_records
+    taken[0] = True
+    return np.asarray(taken)
+
+
+def imputed_table(log: LoggedBandit, config: ImputeConfig) -> RewardTable:
+    """Rewards of every action on every decision, with raw states.
+
+    ``R(x, a) = q(x, a) + [a was taken] min(1 / p, c) (r - q(x, a))``
+
+    With ``c`` infinite its mean under a policy is the doubly robust estimate of the policy's value
+    (Dudik et al., 2011), so that training and choosing on this table is off-policy REINFORCE with
+    that estimate as reward; a finite ``c`` is the clipped form (Su et al., 2020). ``q`` never saw
+    the row it predicts. Where the propensity isn't known, the prediction stands as it is.
+
+    Args:
+        log: Decisions with states.
+        config: Settings.
+
+    Raises:
+        InputError: The log holds no states, or too little to fit a model.
+    """
+    if not log.states.shape[1]:
+        raise InputError(
+            "the log holds no states, so nothing can be learned from it: log with this package's "
+            "rewriter (explore_untrained() starts without a policy), which writes them"
+        )
+    predicted = _predicted(log, config)
+    rows = np.arange(len(log))
+    weights = np.nan_to_num(1.0 / log.propensities, nan=0.0)
+    if config.estimator == "dm":
+        weights = np.zeros(len(log))
+    residuals = log.rewards - predicted[rows, log.actions]
+    predicted[rows, log.actions] += np.minimum(weights, config.largest_weight) * residuals
+    values = np.where(log.mask, predicted, predicted[:, :1])
+    return RewardTable(
+        query_ids=log.decision_ids,
+        action_names=log.action_names,
+        states=log.states,
+        mask=log.mask,
+        values=values,
+        rewards=values - values[:, :1],
+    )
+
+
+def _predicted(log: LoggedBandit, config: ImputeConfig) -> Table:
+    """Cross-fitted rewards ``(n, m)``."""
+    groups, states = log.group_numbers, log.states
+    if config.estimator == "ips":
+        groups, states = None, states[:, :0]
+    return predicted_with_groups(
+        states,
+        log.actions,
+        log.rewards,
+        len(log.action_names),
+        groups=groups,
+        config=config.model,
+    )

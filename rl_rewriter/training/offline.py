@@ -1,0 +1,255 @@
+"""From a decision log to a checkpoint: impute rewards, train, choose by held-out records."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rl_rewriter.actions.space import ActionSpace
+from rl_rewriter.envs.table import RewardTable
+from rl_rewriter.errors import InputError, MissingExtraError
+from rl_rewriter.features.feature_set import FeatureSet, features_of
+from rl_rewriter.logs.bandit import LoggedBandit
+from rl_rewriter.policies.checkpoint import Checkpoint
+from rl_rewriter.policies.protocols import Mask
+from rl_rewriter.policies.reference import HeldTo
+from rl_rewriter.text.statistics import CollectionStatistics
+from rl_rewriter.training.config import FitConfig
+from rl_rewriter.training.imputed import ImputeConfig, imputed_table, supported
+from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows, training_rows
+from rl_rewriter.training.references import held_to_checkpoint, held_to_log
+from rl_rewriter.training.report import versions
+from rl_rewriter.types import OnProgress
+
+FEW_RECORDS = 1000
+"""Below this number of decisions a warning is given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfflineConfig:
+    """Settings of learning from a log.
+
+    Attributes:
+        fit: Settings of the trainer, and how records are divided.
+        impute: How logged rewards become rewards of every action.
+        betas: Weights of the KL term that are tried; the one whose policy is worth most on the
+            held-out records is taken. Empty takes that of ``fit``.
+        hold_to_log: Hold to the distribution that each decision was drawn from instead of the
+            reference that ``fit`` names.
+    """
+
+    fit: FitConfig = field(default_factory=FitConfig)
+    impute: ImputeConfig = field(default_factory=ImputeConfig)
+    betas: tuple[float, ...] = ()
+    hold_to_log: bool = False
+
+
+@dataclass(frozen=True)
+class LogFitReport:
+    """How learning from a log went on its held-out records.
+
+    Attributes:
+        policy_version: Version of the chosen policy.
+        seconds: Wall time by stage: impute, train.
+        episodes: Episodes trained on.
+        n_records: Decisions learned from and chosen by.
+        validation: Estimated mean reward of keep, of the action that is best on the training
+            records ("best_fixed") and of the policy, on held-out records: an estimate from what was
+            logged, not a truth.
+        beta: Weight of the KL term of the chosen policy.
+        kl: KL to the reference, in nats.
+        best_fixed: The action that is estimated best for all records alike.
+        unsupported: Actions that were logged too rarely to be learned about.
+        warnings: What a reader should know.
+    """
+
+    policy_version: str
+    seconds: Mapping[str, float]
+    episodes: int
+    n_records: int
+    validation: Mapping[str, float]
+    beta: float
+    kl: float
+    best_fixed: str
+    unsupported: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def fit_policy_to_logs(
+    log: LoggedBandit,
+    *,
+    known: ActionSpace,
+    statistics: CollectionStatistics,
+    config: OfflineConfig | None = None,
+    reference: Checkpoint | None = None,
+    on_progress: OnProgress | None = None,
+    metrics_dir: Path | None = None,
+) -> tuple[Checkpoint, LogFitReport]:
+    """Train a policy from logged decisions and their rewards alone.
+
+    Args:
+        log: Decisions with states.
+        known: Actions by name: those that the log may name.
+        statistics: Term weights of the collection that the logged rewriter searched.
+        config: Settings.
+        reference: A policy to hold to instead of what ``config`` says.
+        on_progress: Told how far each stage is.
+        metrics_dir: Where training metrics are written; nowhere by default.
+
+    Raises:
+        InputError: The log holds no states or ones of unknown features, or too little.
+        TrainingError: Training diverged.
+        MissingExtraError: torch isn't installed.
+    """
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtraError("torch", "train")
+    config = config or OfflineConfig()
+    tell = on_progress or (lambda stage, done, total: None)
+    features = _features(log)
+    actions, learnable = _learnable(log, known, config)
+    started = time.perf_counter()
+    table = _of_actions(imputed_table(learnable, config.impute), actions.names)
+    held = _held(table, learnable, config, reference)
+    imputed_after = time.perf_counter() - started
+    fitted, beta = _best(table, features, learnable, held, config, tell, metrics_dir)
+    unsupported = tuple(name for name in log.action_names if name not in actions.names)
+    report = LogFitReport(
+        policy_version=fitted.outcome.policy.version,
+        seconds={
+            "impute": round(imputed_after, 3),
+            "train": round(time.perf_counter() - started - imputed_after, 3),
+        },
+        episodes=config.fit.reinforce.episodes * max(1, len(config.betas)),
+        n_records=len(learnable),
+        validation=fitted.outcome.validation,
+        beta=beta,
+        kl=fitted.outcome.kl,
+        best_fixed=actions.names[int(table.values.mean(axis=0).argmax())],
+        unsupported=unsupported,
+        warnings=_warnings(len(learnable), unsupported, statistics, fitted.outcome.validation),
+    )
+    checkpoint = Checkpoint(
+        fitted.outcome.policy, actions, fitted.features, statistics, _summary(config, report)
+    )
+    return checkpoint, report
+
+
+def _features(log: LoggedBandit) -> FeatureSet:
+    features = features_of(log.columns_fingerprint)
+    if features is None or len(features.columns) != log.states.shape[1]:
+        raise InputError(
+            f"the log's states are of features that this version doesn't have (state_schema "
+            f"{log.columns_fingerprint!r}): log with this version's rewriter"
+        )
+    return features
+
+
+def _learnable(
+    log: LoggedBandit, known: ActionSpace, config: OfflineConfig
+) -> tuple[ActionSpace, LoggedBandit]:
+    """Actions that are known and were taken often enough, and the decisions that took them."""
+    often = supported(log, config.impute.least_records)
+    names = [name for name, is_often in zip(log.action_names, often, strict=True) if is_often]
+    actions = known.named(names)
+    positions = [log.action_names.index(name) for name in actions.names]
+    kept = np.isin(log.actions, positions)
+    if not kept.any():
+        raise InputError(
+            f"none of the {len(log)} decisions took an action that can be learned about: "
+            f"{', '.join(log.action_names[:5])}"
+        )
+    return actions, log.subset(kept)
+
+
+def _of_actions(table: RewardTable, names: tuple[str, ...]) -> RewardTable:
+    columns = [table.action_names.index(name) for name in names]
+    return replace(
+        table,
+        action_names=names,
+        mask=_with_keep(table.mask[:, columns]),
+        values=table.values[:, columns],
+        rewards=table.rewards[:, columns],
+    )
+
+
+def _with_keep(mask: Mask) -> Mask:
+    mask[:, 0] = True
+    return mask
+
+
+def _held(
+    table: RewardTable, log: LoggedBandit, config: OfflineConfig, reference: Checkpoint | None
+) -> HeldTo | None:
+    if reference is not None:
+        return held_to_checkpoint(reference, table)
+    return held_to_log(log, table) if config.hold_to_log else None
+
+
+def _best(
+    table: RewardTable,
+    features: FeatureSet,
+    log: LoggedBandit,
+    held: HeldTo | None,
+    config: OfflineConfig,
+    tell: OnProgress,
+    metrics_dir: Path | None,
+) -> tuple[FittedOnRows, float]:
+    """The policy of the weight of the KL term that is worth most on the held-out records."""
+    rows = training_rows(log.groups, config.fit)
+    found: list[tuple[FittedOnRows, float]] = []
+    for beta in config.betas or (config.fit.reinforce.kl.beta,):
+        kl = replace(config.fit.reinforce.kl, beta=beta)
+        fit = replace(config.fit, reinforce=replace(config.fit.reinforce, kl=kl))
+        folder = metrics_dir and (metrics_dir / f"beta-{beta:g}" if config.betas else metrics_dir)
+        fitted = fit_on_rows(
+            table, features, rows, fit, held=held, on_progress=tell, metrics_dir=folder
+        )
+        found.append((fitted, beta))
+    return max(found, key=lambda one: one[0].outcome.validation["policy"])
+
+
+def _warnings(
+    n_records: int,
+    unsupported: tuple[str, ...],
+    statistics: CollectionStatistics,
+    validation: Mapping[str, float],
+) -> tuple[str, ...]:
+    found = []
+    if n_records < FEW_RECORDS:
+        found.append(
+            f"only {n_records} usable decisions: the policy may follow their accidents; collect at "
+            f"least {FEW_RECORDS}"
+        )
+    if unsupported:
+        found.append(
+            f"{len(unsupported)} actions are unknown or were logged too rarely to be learned "
+            f"about, such as {unsupported[0]!r}"
+        )
+    if not statistics.n_documents:
+        found.append(
+            "the collection's term weights aren't known: name the collection, or a policy that was "
+            "made over it, lest actions on words see every term as equally rare"
+        )
+    if validation["policy"] <= validation["keep"]:
+        found.append("the policy is not above keep on the held-out records")
+    return tuple(found)
+
+
+def _summary(config: OfflineConfig, report: LogFitReport) -> dict[str, Any]:
+    return {
+        "algorithm": "reinforce-offline",
+        "settings": {
+            "reinforce": asdict(config.fit.reinforce),
+            "reward": config.fit.reward.to_json(),
+            "reference": config.fit.reference,
+            "impute": asdict(config.impute),
+        },
+        "versions": versions(),
+        **asdict(report),
+    }
