@@ -36,11 +36,11 @@ def decision_record(
         "type": "decision",
         "id": decision.id,
         "time": decision.time,
-        "query": _private(decision.query.text, log_queries),
+        "query": private_text(decision.query.text, log_queries),
         "history_len": len(decision.query.history),
         "action": decision.action,
         "strength": decision.strength,
-        "texts": [_private(text, log_queries) for text in decision.rewrite.texts],
+        "texts": [private_text(text, log_queries) for text in decision.rewrite.texts],
         "propensity": decision.propensity,
         "probabilities": dict(decision.probabilities),
         "state": list(decision.state) if decision.state is not None else None,
@@ -75,7 +75,8 @@ def _finite(score: float | None) -> float | None:
     return float(score) if score is not None and math.isfinite(score) else None
 
 
-def _private(text: str, log_queries: QueryPrivacy) -> str | None:
+def private_text(text: str, log_queries: QueryPrivacy) -> str | None:
+    """What is logged of a text: itself, a digest of it, or nothing."""
     if log_queries == "text":
         return text
     if log_queries == "hash":
@@ -98,7 +99,7 @@ def _without_words(
         if isinstance(value, str):
             folded = value.casefold()
             is_told = folded.strip() in told or (not is_id and any(word in folded for word in told))
-            return _private(value, log_queries) if is_told else value
+            return private_text(value, log_queries) if is_told else value
         if isinstance(value, Mapping | list | tuple) and depth == 0:
             return None
         if isinstance(value, Mapping):

@@ -78,7 +78,7 @@ class DecisionLog:
             OSError: The file can't be written; it holds nothing of the record then.
         """
         privacy = self.config.log_queries
-        self._append(decision_record(decision, documents, log_queries=privacy, tags=tags))
+        self.append(decision_record(decision, documents, log_queries=privacy, tags=tags))
 
     def append_feedback(self, feedback: Feedback) -> None:
         """Write one outcome.
@@ -92,7 +92,7 @@ class DecisionLog:
                 "feedback must name its decision and its kind, got "
                 f"{feedback.decision_id!r} and {feedback.kind!r}"
             )
-        self._append(feedback_record(feedback))
+        self.append(feedback_record(feedback))
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and deepcopy: each copy appends to the same file under its lock."""
@@ -103,7 +103,8 @@ class DecisionLog:
         self._renew_lock()
         _LOGS.add(self)
 
-    def _append(self, record: Mapping[str, Any]) -> None:
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write one record of the decision-log format, as it is."""
         line = to_line(record)
         with self._lock:  # beside the file's own, which some network drives grant to all threads
             has_rotated = self._write(line)
