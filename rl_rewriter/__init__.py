@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rl_rewriter.actions import Action, ActionSpace, default_actions
     from rl_rewriter.errors import RewriterError
+    from rl_rewriter.logs.config import LogConfig
     from rl_rewriter.logs.store import DecisionLog
+    from rl_rewriter.policies.exploration import Exploration
     from rl_rewriter.retrieval.protocols import Retriever
     from rl_rewriter.rewards.reward import RewardConfig
     from rl_rewriter.rewriter import RLQueryRewriter
@@ -31,6 +33,8 @@ __version__ = "0.1.0"
 _HOME = {
     "Action": "actions",
     "DecisionLog": "logs.store",
+    "Exploration": "policies.exploration",
+    "LogConfig": "logs.config",
     "FitConfig": "training.config",
     "Ranking": "types",
     "ReinforceConfig": "training.config",
@@ -56,9 +60,11 @@ __all__ = [
     "ActionSpace",
     "DecisionLog",
     "Evidence",
+    "Exploration",
     "Feedback",
     "Filters",
     "FitConfig",
+    "LogConfig",
     "Needs",
     "Query",
     "RLQueryRewriter",
