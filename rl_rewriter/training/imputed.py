@@ -27,13 +27,15 @@ class ImputeConfig:
             prediction, "ips" corrects the mean reward alone, without a model.
         largest_weight: Importance weights are cut here: less variance for some bias.
         least_records: Decisions in which an action must have been taken to be learned about.
-        model: Settings of the reward model.
+        model: Settings of the reward model. What differs between actions by state is held small by
+            default: squared error, by which the model would choose that penalty, hardly sees what
+            decides between actions.
     """
 
     estimator: Estimator = "dr"
     largest_weight: float = 4.0
     least_records: int = 10
-    model: OutcomeConfig = field(default_factory=OutcomeConfig)
+    model: OutcomeConfig = field(default_factory=lambda: OutcomeConfig(own_penalties=(1000.0,)))
 
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""
