@@ -31,6 +31,7 @@ from benchmarks._bandit_worlds import (
 )
 from benchmarks._support import print_table
 from rl_rewriter.evaluation.off_policy.gate import Baseline, gate
+from rl_rewriter.evaluation.off_policy.gate_config import GateConfig
 from rl_rewriter.evaluation.off_policy.sample import LoggedSample
 
 Opponent = Literal["logged", "keep"]
@@ -54,8 +55,8 @@ class Rates:
     """Shares of the logs on which a candidate was promoted.
 
     Attributes:
-        promoted: By effect.
-        strict: By effect, at a one-sided level of .975.
+        promoted: By effect, at a one-sided level of .95.
+        strict: By effect, at a one-sided level of .975, the default.
         any_of_five: Share on which any of five equal candidates was.
     """
 
@@ -80,7 +81,7 @@ def measure(setting: Setting, n_logs: int) -> Rates:
         samples = world.log(logging, policies, setting.n, seed)
         baseline = _baseline(setting.opponent, samples[0])
         for column, sample in enumerate(samples[: len(EFFECTS)]):
-            verdict = gate({"it": sample}, baseline)["it"]
+            verdict = gate({"it": sample}, baseline, GateConfig(level=0.95))["it"]
             found[number, 0, column] = verdict.promote
             found[number, 1, column] = verdict.promote and verdict.p_value < _STRICT
         five = [samples[0], *samples[len(EFFECTS) :]]
@@ -117,7 +118,11 @@ def main() -> None:
         rates = list(pool.map(measure, settings, itertools.repeat(n_logs)))
     print(f"percent of {n_logs} logs on which the candidate was promoted")
     columns = ["rewards", "logging", "baseline", "n"]
-    columns += [*EFFECTS, *(f"{name} at .975" for name in EFFECTS), "any of five equal"]
+    columns += [
+        *(f"{name} at .95" for name in EFFECTS),
+        *(f"{name} at .975" for name in EFFECTS),
+        "any of five equal",
+    ]
     rows: list[list[object]] = []
     for setting, found in zip(settings, rates, strict=True):
         shares = [*found.promoted.values(), *found.strict.values(), found.any_of_five]

@@ -93,7 +93,7 @@ class GateOptions:
     """What a policy has to show."""
 
     margin: Annotated[float, typer.Option(help="Gain to exceed, in units of the reward.")] = 0.0
-    level: Annotated[float, typer.Option(help="Confidence of the one-sided lower bound.")] = 0.95
+    level: Annotated[float, typer.Option(help="Confidence of the one-sided lower bound.")] = 0.975
     estimator: Annotated[str, typer.Option(help="auto, dr, snips, ips or sndr.")] = "auto"
     max_outside: Annotated[
         float, typer.Option(help="Largest share of decisions that the log can't speak about.")

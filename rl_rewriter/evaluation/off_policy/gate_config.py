@@ -18,7 +18,8 @@ class GateConfig:
 
     Attributes:
         margin: The gain that it has to exceed, in units of the reward.
-        level: Confidence of the one-sided lower bound that is compared with the margin.
+        level: Confidence of the one-sided lower bound that is compared with the margin; by default
+            that of the lower end of a 95% interval.
         estimator: "auto" is "dr", or "snips" without a reward model or below 200 records.
         max_outside_support: Largest share of its decisions that the log can't speak about.
         min_ess: Smallest effective sample size.
@@ -27,7 +28,7 @@ class GateConfig:
     """
 
     margin: float = 0.0
-    level: float = 0.95
+    level: float = 0.975
     estimator: EstimatorName = "auto"
     max_outside_support: float = MUCH_OUTSIDE
     min_ess: float = FEW_EFFECTIVE
