@@ -6,7 +6,29 @@ from typing import Any
 
 NUMBER_OR_NULL = (float, type(None))
 INTERVAL = [float, float]
-TEST = {"delta": float, "p_value": float, "p_holm": float, "ci95": INTERVAL}
+TEST = {"delta": float, "p_value": float, "p_t": float, "p_holm": float, "ci95": INTERVAL}
+ARM: dict[Any, Any] = {
+    "label": str,
+    "value": float,
+    "ci95": INTERVAL,
+    "metrics": {str: float},
+    "hurt_share": float,
+    "helped_share": float,
+    "worst_decile": float,
+    "searches_per_query": float,
+    "llm_calls_per_query": float,
+    "embedded_per_query": float,
+    "cost": float,
+    "versus_keep": (dict, type(None)),
+}
+KIND: dict[Any, Any] = {
+    "n": int,
+    "keep": float,
+    "best_fixed": float,
+    "policy": float,
+    "oracle": float,
+    "action_share": {str: float},
+}
 COLLECTION: dict[Any, Any] = {
     "name": str,
     "n_documents": int,
@@ -34,21 +56,38 @@ COLLECTION: dict[Any, Any] = {
         "decide_p50_ms": float,
         "decide_p95_ms": float,
     },
+    "verdict": str,
+    "notes": list,
+    "seeds": list,
+    "folds": int,
+    "n_train": int,
+    "headroom": (dict, type(None)),
+    "arms": {str: ARM},
+    "by_kind": {str: KIND},
+    "seed_values": list,
+    "calibration": list,
 }
 """One collection of ``results.json``; what ``evaluate`` and ``demo`` print."""
+RESULTS: dict[Any, Any] = {"schema": int, "seed": int, "collections": list}
+"""What ``benchmark`` prints and ``results.json`` holds."""
 DEMO = COLLECTION | {"artifacts": {"policy": str, "log": str, "report": str}}
 HEADROOM: dict[Any, Any] = {
     "schema": int,
     "name": str,
     "n_queries": int,
+    "n_groups": int,
     "metric": str,
     "keep": float,
     "actions": {str: float},
     "best_fixed": {"action": str, "value": float, "ci95": INTERVAL},
     "oracle": float,
     "oracle_corrected": float,
+    "oracle_correction": str,
+    "predicted": (dict, type(None)),
     "predictable": NUMBER_OR_NULL,
     "differ_share": float,
+    "by_kind": dict,
+    "queries_needed": (int, type(None)),
     "verdict": str,
 }
 TRAIN: dict[Any, Any] = {

@@ -4,67 +4,57 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from operator import or_
+from typing import Any
 
 import numpy as np
 
-from rl_rewriter.benchmark.tables import checkpoint_table
+from rl_rewriter.benchmark.comparison.arms import (
+    BEST_FIXED,
+    POLICY,
+    Arm,
+    OneAction,
+    Oracle,
+    RandomAction,
+)
+from rl_rewriter.benchmark.comparison.compared import Compared, TrainedPolicies
+from rl_rewriter.benchmark.comparison.config import METRICS, depth_of
+from rl_rewriter.benchmark.comparison.searched import values_by_metric
+from rl_rewriter.benchmark.comparison.sent import decision_times, rewrites_of
+from rl_rewriter.benchmark.tables import checkpoint_outcomes
 from rl_rewriter.benchmark.workbench import Workbench
+from rl_rewriter.envs.outcomes import reward_table
 from rl_rewriter.envs.retrieval import judged
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import InputError
-from rl_rewriter.evaluation.held_out import HeldOut, evaluate_policy
+from rl_rewriter.evaluation.held_out import Choices, HeldOut, always
 from rl_rewriter.policies.checkpoint import Checkpoint
-from rl_rewriter.policies.decider import Decider
-from rl_rewriter.retrieval.evidence import gather
+from rl_rewriter.rewards.metrics import Metric
 from rl_rewriter.training.splits import query_fingerprint
-from rl_rewriter.types import Needs, OnProgress, Query, Rewrite
-
-TIMED_QUERIES = 100
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """An evaluation with what it was made on.
-
-    Attributes:
-        bench: The workbench.
-        queries: The held-out queries, in the order of all arrays.
-        n_left_out: Held-out queries that the policy was trained on, and that were left out.
-        table: Outcome of every action on them.
-        held_out: The comparison.
-        rewrites: What the policy sends for each query.
-        searches: Searches made for each query, those for evidence included, ``(n,)``.
-        decide_ms: Milliseconds that single decisions took: evidence included, embeddings from the
-            cache.
-        seconds: Wall time by stage.
-    """
-
-    bench: Workbench
-    queries: tuple[Query, ...]
-    n_left_out: int
-    table: RewardTable
-    held_out: HeldOut
-    rewrites: tuple[Rewrite, ...]
-    searches: tuple[int, ...]
-    decide_ms: tuple[float, ...]
-    seconds: Mapping[str, float]
+from rl_rewriter.types import OnProgress, Query
 
 
 def evaluate_checkpoint(
     bench: Workbench,
     checkpoint: Checkpoint,
     *,
+    metrics: Sequence[Metric] = METRICS,
     seed: int = 0,
+    headroom: Mapping[str, Any] | None = None,
     on_progress: OnProgress | None = None,
-) -> Evaluation:
-    """Compare a policy with keep, the best single action and the per-query best.
+) -> Compared:
+    """Compare a policy with keep, every action, the best single one and the per-query best.
 
     The single action is the one that was best on the queries the policy was trained on. Queries
     that it was trained on are left out, wherever they stand in these data. Queries that belong
     together (one need, one conversation) are tested as one.
+
+    Args:
+        bench: What to search, with judged queries.
+        checkpoint: The policy.
+        metrics: What is reported beside the workbench's own metric.
+        seed: Seed of tests and intervals.
+        headroom: What there was to gain, where that was measured before.
+        on_progress: Told how far the search is.
 
     Raises:
         InputError: No held-out query is left, or the policy can't be used with this retriever.
@@ -75,71 +65,83 @@ def evaluate_checkpoint(
             f"the policy looks at {missing.in_words} but the {bench.retriever.name} retriever "
             "doesn't offer it; use the base and store that it was trained with"
         )
-    queries = _unseen(bench, checkpoint.training.get("seen", ()))
+    queries, notes = _unseen(bench, checkpoint.training.get("seen", ()))
     started = time.perf_counter()
-    table = checkpoint_table(bench, queries, checkpoint, on_progress)
-    seconds = {"reward_table": time.perf_counter() - started}
+    reported = tuple(dict.fromkeys((bench.reward.metric, *metrics)))
+    outcomes = checkpoint_outcomes(bench, queries, checkpoint, depth_of(reported), on_progress)
+    table = reward_table(outcomes, bench.qrels, checkpoint.features, bench.reward)
+    searched = time.perf_counter() - started
+    distribution = checkpoint.policy.distribution(table.states, table.mask)
+    chosen = distribution.greedy()
     best_fixed = str(checkpoint.training.get("best_fixed", table.action_names[0]))
-    held_out = evaluate_policy(
-        checkpoint.policy, table, best_fixed, groups=bench.groups_of(queries), seed=seed
-    )
-    rewrites = _chosen_rewrites(bench, checkpoint, queries, held_out.chosen.tolist())
-    return Evaluation(
+    return Compared(
         bench=bench,
-        queries=tuple(queries),
-        n_left_out=len(judged(bench.test, bench.qrels)) - len(queries),
-        table=table,
-        held_out=held_out,
-        rewrites=tuple(rewrites),
-        searches=tuple(
-            _n_searches(rewrite, query, checkpoint.features.needs)
-            for rewrite, query in zip(rewrites, queries, strict=True)
+        protocol="split",
+        outcomes=outcomes,
+        actions=checkpoint.actions,
+        held_out=HeldOut(
+            action_names=table.action_names,
+            metric=bench.reward.metric.name,
+            values=values_by_metric(outcomes, bench.qrels, reported),
+            choices=_choices(table, chosen[None], best_fixed, seed),
+            groups=bench.groups_of(queries),
+            seed=seed,
         ),
-        decide_ms=_decision_times(bench, checkpoint, queries[:TIMED_QUERIES]),
-        seconds=seconds,
+        fold=np.zeros(len(queries), dtype=np.intp),
+        n_folds=1,
+        n_train=int(checkpoint.training.get("n_train", 0)),
+        best_fixed=best_fixed,
+        policies=TrainedPolicies(
+            seeds=_seeds(checkpoint),
+            evidence=checkpoint.features.needs,
+            probability=distribution.probabilities[np.arange(len(queries)), chosen],
+            checkpoint=checkpoint,
+            decide_ms=decision_times(queries, checkpoint, bench.retriever),
+        ),
+        rewrites=rewrites_of(
+            queries, checkpoint.actions, chosen, bench.retriever, checkpoint.statistics
+        ),
+        headroom=headroom,
+        notes=notes,
+        seconds={"reward_table": searched},
     )
 
 
-def _unseen(bench: Workbench, seen: Sequence[str]) -> list[Query]:
+def _unseen(bench: Workbench, seen: Sequence[str]) -> tuple[list[Query], tuple[str, ...]]:
+    """Held-out queries that weren't trained on, and what to say about the others."""
     known = set(seen)
-    queries = [q for q in judged(bench.test, bench.qrels) if query_fingerprint(q) not in known]
+    asked = judged(bench.test, bench.qrels)
+    queries = [query for query in asked if query_fingerprint(query) not in known]
     if not queries:
         raise InputError(
             f"the policy was trained on all held-out queries of {bench.name!r}: nothing is left to "
             "evaluate it on"
         )
-    return queries
+    n_left_out = len(asked) - len(queries)
+    if not n_left_out:
+        return queries, ()
+    left_out = f"{n_left_out} of {len(asked)} held-out queries left out"
+    return queries, (f"{left_out}: the policy was trained on them",)
 
 
-def _chosen_rewrites(
-    bench: Workbench, checkpoint: Checkpoint, queries: Sequence[Query], chosen: Sequence[int]
-) -> list[Rewrite]:
-    """What the policy's most probable actions send."""
-    actions = checkpoint.actions
-    needs = reduce(or_, (actions[action].needs for action in set(chosen)), Needs.NOTHING)
-    evidence = gather(queries, bench.retriever, checkpoint.statistics, needs & ~Needs.HISTORY)
-    return [
-        actions[action].rewrite(item) or Rewrite.keep(item.query)
-        for action, item in zip(chosen, evidence, strict=True)
-    ]
+def _choices(table: RewardTable, policy: Choices, best_fixed: str, seed: int) -> dict[str, Choices]:
+    rng = np.random.default_rng(seed)
+    names = table.action_names
+    if best_fixed not in names:
+        raise InputError(
+            f"the policy names {best_fixed!r} as its best single action but has no such action; "
+            "train it again"
+        )
+    own: tuple[Arm, ...] = (*(OneAction(name) for name in names), RandomAction(), Oracle())
+    return {
+        **{arm.name: arm.choose(table, table, rng) for arm in own},
+        BEST_FIXED: always(names.index(best_fixed), len(table)),
+        POLICY: policy,
+    }
 
 
-def _n_searches(rewrite: Rewrite, query: Query, evidence: Needs) -> int:
-    """Searches of a request: for evidence, and of the rewrite where the query isn't kept."""
-    looks, looks_in_bm25 = Needs.FIRST_RANKING in evidence, Needs.LEXICAL in evidence
-    is_kept = rewrite.is_the_query(query)
-    own = 0 if is_kept and looks else 1 + (rewrite.lexical_weight > 0)
-    return int(looks) + int(looks_in_bm25) + own
-
-
-def _decision_times(
-    bench: Workbench, checkpoint: Checkpoint, queries: Sequence[Query]
-) -> tuple[float, ...]:
-    decider = Decider(checkpoint)
-    decider.plan(queries[0], bench.retriever)
-    return tuple(decider.plan(q, bench.retriever).decision.latency_ms for q in queries)
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """A percentile rounded to microseconds, for milliseconds."""
-    return round(float(np.percentile(values, share)), 3)
+def _seeds(checkpoint: Checkpoint) -> tuple[int, ...]:
+    """The seed that the policy was trained with, where its manifest tells."""
+    settings = checkpoint.training.get("settings", {})
+    seed = settings.get("reinforce", {}).get("seed")
+    return (int(seed),) if isinstance(seed, int) else ()

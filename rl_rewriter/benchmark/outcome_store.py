@@ -137,7 +137,11 @@ def _as_outcomes(
 
 
 def _action_keys(actions: ActionSpace) -> list[str]:
-    return [digest([json.dumps(record, sort_keys=True)]) for record in actions.to_json()]
+    """Settings, and the content of actions whose rewrites don't follow from their settings."""
+    return [
+        digest([json.dumps(record, sort_keys=True), str(getattr(action, "content", ""))])
+        for action, record in zip(actions, actions.to_json(), strict=True)
+    ]
 
 
 def _feature_key(features: FeatureSet) -> str:

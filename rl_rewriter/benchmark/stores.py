@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rl_rewriter.benchmark.collection import JudgedCollection
-from rl_rewriter.errors import CollectionError, InputError, MissingExtraError
-from rl_rewriter.retrieval.chroma_bm25 import default_cache_dir, index_folder
-from rl_rewriter.retrieval.embedders import load_embedder
+from rl_rewriter.benchmark.collections.judged import JudgedCollection
+from rl_rewriter.benchmark.embedded_chroma import chromadb_module, embedded_collection
+from rl_rewriter.benchmark.own_objects import load_retriever
+from rl_rewriter.errors import CollectionError, InputError
+from rl_rewriter.retrieval.chroma_bm25 import default_cache_dir
+from rl_rewriter.retrieval.embedders import LazyModel
 from rl_rewriter.retrieval.embedding_cache import CachedEmbedder
 from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
@@ -20,7 +21,6 @@ from rl_rewriter.retrieval.tfidf import TfidfRetriever
 from rl_rewriter.text.tokens import cjk_share
 from rl_rewriter.types import OnProgress
 
-_MARK = "made_by_rl_rewriter"
 BASES = ("chroma", "bm25", "tfidf", "hybrid")
 DEFAULT_EMBEDDER = "minilm"
 HYBRID_WEIGHT = 0.3
@@ -40,6 +40,8 @@ class StoreConfig:
         chroma_path: Folder of the user's own persistent Chroma.
         chroma_host: "host:port" of the user's own Chroma server.
         collection: Name of the user's own collection.
+        retriever: "MODULE:OBJECT" of a retriever of the user's own over the same documents, which
+            is searched instead of the base.
         cache_dir: Where embeddings and indexes are kept; the user's cache folder by default.
     """
 
@@ -49,6 +51,7 @@ class StoreConfig:
     chroma_path: Path | None = None
     chroma_host: str | None = None
     collection: str | None = None
+    retriever: str | None = None
     cache_dir: Path | None = None
 
     def __post_init__(self) -> None:
@@ -79,12 +82,14 @@ def open_retriever(
         CollectionError: The user's own collection doesn't exist or is empty.
     """
     documents = collection.documents
+    if store.retriever is not None:
+        return load_retriever(store.retriever, documents)
     embedder_name = chosen_embedder(collection, store)
     if embedder_name == "bm25":
         return Bm25Retriever(documents)
     if embedder_name == "tfidf":
         return HybridRetriever(TfidfRetriever(documents), Bm25Retriever(documents))
-    _chromadb()  # before a model is loaded for nothing
+    chromadb_module()  # before a model is loaded for nothing
     cache = store.cache_dir or default_cache_dir()
     done = 0
 
@@ -94,8 +99,13 @@ def open_retriever(
         if on_progress is not None and done <= len(documents):
             on_progress("embedding documents", done, len(documents))
 
-    embedder = CachedEmbedder(load_embedder(embedder_name), cache / "embeddings.sqlite", count)
-    chroma = own_collection(store) if store.is_own else _build(collection, store, embedder)
+    model = LazyModel(embedder_name)
+    embedder = CachedEmbedder(model, cache / "embeddings.sqlite", count)
+    chroma = (
+        own_collection(store)
+        if store.is_own
+        else embedded_collection(collection, store.folder, embedder, cache_dir=store.cache_dir)
+    )
     return _over(chroma, embedder, store)
 
 
@@ -106,7 +116,7 @@ def open_own_retriever(store: StoreConfig) -> CollectionRetriever:
         CollectionError: The server or the collection isn't there, or it is empty.
     """
     cache = store.cache_dir or default_cache_dir()
-    model = load_embedder(store.embedder or DEFAULT_EMBEDDER)
+    model = LazyModel(store.embedder or DEFAULT_EMBEDDER)
     return _over(own_collection(store), CachedEmbedder(model, cache / "embeddings.sqlite"), store)
 
 
@@ -120,7 +130,9 @@ def _over(chroma: Any, embedder: Embedder, store: StoreConfig) -> CollectionRetr
 
 
 def chosen_embedder(collection: JudgedCollection, store: StoreConfig) -> str:
-    """Name of what represents texts: an embedding model, "tfidf" or "bm25"."""
+    """Name of what represents texts: an embedding model, "tfidf", "bm25", or the user's own."""
+    if store.retriever is not None:
+        return store.retriever
     if store.base in ("bm25", "tfidf"):
         return store.base
     if store.embedder is not None:
@@ -137,7 +149,7 @@ def own_collection(store: StoreConfig) -> Any:
     Raises:
         CollectionError: The server or the collection isn't there, or it is empty.
     """
-    chromadb = _chromadb()
+    chromadb = chromadb_module()
     try:
         if store.chroma_host is not None:
             host, port = _address(store.chroma_host)
@@ -163,46 +175,3 @@ def _address(text: str) -> tuple[str, int]:
     if not host or not (port or "8000").isdecimal():
         raise InputError(f'a Chroma server is named like "localhost:8000", got {text!r}')
     return host, int(port or 8000)
-
-
-def _build(collection: JudgedCollection, store: StoreConfig, embedder: Embedder) -> Any:
-    """An embedded collection in the run's folder, made anew: documents may have changed."""
-    chromadb = _chromadb()
-    from chromadb.utils.batch_utils import create_batches
-
-    store.folder.mkdir(parents=True, exist_ok=True)
-    client = chromadb.PersistentClient(str(store.folder))
-    name = "".join(c if c.isascii() and c.isalnum() else "-" for c in collection.name).strip("-")
-    name = f"docs-{name or 'collection'}"[:200]
-    if name in {found.name for found in client.list_collections()}:
-        _forget(client, name, store)
-    made = client.create_collection(
-        name,
-        configuration={"hnsw": {"space": "cosine"}},
-        embedding_function=None,
-        metadata={_MARK: True},
-    )
-    ids, texts = list(collection.documents), list(collection.documents.values())
-    vectors = embedder.embed_documents(texts)
-    for batch in create_batches(client, ids=ids, embeddings=vectors.tolist(), documents=texts):
-        made.add(ids=batch[0], embeddings=batch[1], metadatas=batch[2], documents=batch[3])
-    return made
-
-
-def _forget(client: Any, name: str, store: StoreConfig) -> None:
-    """Delete a collection that we made, with its BM25 index."""
-    old = client.get_collection(name, embedding_function=None)
-    if _MARK not in (old.metadata or {}):
-        raise CollectionError(
-            f"{store.folder} holds a collection {name!r} of someone else's; give another folder"
-        )
-    client.delete_collection(name)
-    shutil.rmtree(index_folder(old, store.cache_dir), ignore_errors=True)
-
-
-def _chromadb() -> Any:
-    try:
-        import chromadb
-    except ImportError as error:
-        raise MissingExtraError("chromadb", "chroma") from error
-    return chromadb

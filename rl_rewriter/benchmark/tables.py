@@ -1,4 +1,4 @@
-"""Outcomes of a workbench's queries, and reward tables of them."""
+"""Outcomes of a workbench's queries: from its store, or searched."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from functools import partial
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.benchmark.outcome_store import OutcomeStore
 from rl_rewriter.benchmark.workbench import Workbench
-from rl_rewriter.envs.outcomes import Outcomes, reward_table
+from rl_rewriter.envs.outcomes import Outcomes
 from rl_rewriter.envs.retrieval import OutcomeSource, carry_out
-from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.features.feature_set import FeatureSet, default_features
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.protocols import Fingerprinted
@@ -23,9 +22,7 @@ def outcome_source(
 ) -> OutcomeSource:
     """Where the outcomes of a workbench come from: its store, or a search where it has none."""
     tell = on_progress or (lambda stage, done, total: None)
-    identity = (
-        bench.retriever.fingerprint() if isinstance(bench.retriever, Fingerprinted) else None
-    )
+    identity = bench.retriever.fingerprint() if isinstance(bench.retriever, Fingerprinted) else None
     if bench.cache_dir is not None and identity is not None:
         return OutcomeStore(
             bench.cache_dir / "outcomes",
@@ -70,24 +67,16 @@ def plain_outcomes(
     return source(queries, actions, features, depth or bench.reward.metric.depth), features
 
 
-def plain_table(
-    bench: Workbench, queries: Sequence[Query], on_progress: OnProgress | None = None
-) -> RewardTable:
-    """Outcomes of the possible actions; states are standardised over these queries."""
-    found, features = plain_outcomes(bench, queries, on_progress=on_progress)
-    return reward_table(found, bench.qrels, features.fitted_on(found.features), bench.reward)
-
-
-def checkpoint_table(
+def checkpoint_outcomes(
     bench: Workbench,
     queries: Sequence[Query],
     checkpoint: Checkpoint,
+    depth: int,
     on_progress: OnProgress | None = None,
-) -> RewardTable:
-    """Outcomes of a checkpoint's actions, with states as its policy sees them."""
+) -> Outcomes:
+    """Outcomes of a checkpoint's actions, with the features that its policy looks at."""
     source = outcome_source(bench, checkpoint.statistics, on_progress)
-    found = source(queries, checkpoint.actions, checkpoint.features, bench.reward.metric.depth)
-    return reward_table(found, bench.qrels, checkpoint.features, bench.reward)
+    return source(queries, checkpoint.actions, checkpoint.features, depth)
 
 
 def _count(tell: OnProgress, total: int, done: int) -> None:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import rl_rewriter
-from rl_rewriter.cli import show
+from rl_rewriter.cli import show, show_comparison
+from rl_rewriter.cli.benchmark import BENCHMARK_EXAMPLE, benchmark
+from rl_rewriter.cli.logs_import import logs_app
+from rl_rewriter.cli.off_policy import GATE_EXAMPLE, OPE_EXAMPLE, gate, ope
 from rl_rewriter.cli.options import (
     Data,
     MeasureOptions,
     Policy,
     RunOptions,
     StoreOptions,
-    TrainOptions,
 )
 from rl_rewriter.cli.session import session
 from rl_rewriter.cli.shared import with_options
+from rl_rewriter.cli.simulate_logs import SIMULATE_EXAMPLE, simulate_logs
+from rl_rewriter.cli.train import TRAIN_EXAMPLE, train
 
 app = typer.Typer(
     name="rl-rewriter",
@@ -28,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+app.add_typer(logs_app)
 
 
 def _version(wanted: bool) -> None:
@@ -83,42 +87,8 @@ def headroom(
             current.refuse()
 
 
-@app.command(epilog="Example: rl-rewriter train my_collection/ --out policy/")
-@with_options(settings=TrainOptions, measure=MeasureOptions, store=StoreOptions, run=RunOptions)
-def train(
-    data: Data,
-    out: Annotated[Path, typer.Option(help="Folder of the saved policy.")],
-    metrics: Annotated[
-        Path | None, typer.Option(help="Folder for training metrics (JSON lines, TensorBoard).")
-    ] = None,
-    *,
-    settings: TrainOptions,
-    measure: MeasureOptions,
-    store: StoreOptions,
-    run: RunOptions,
-) -> None:
-    """Train a policy on a collection's judged training queries."""
-    with session(run) as current:
-        from rl_rewriter.benchmark.tables import outcome_source
-        from rl_rewriter.policies.checkpoint import refuse_other_content
-        from rl_rewriter.rewriter import RLQueryRewriter
-
-        refuse_other_content(out)
-        config = settings.config(run.seed)
-        bench = measure.open(data, store, current.progress)
-        rewriter = RLQueryRewriter(bench.retriever, actions=bench.actions)
-        report = rewriter.fit(
-            bench.train,
-            bench.qrels,
-            config=replace(config, reward=bench.reward),
-            groups=bench.groups_of(bench.train),
-            outcomes=outcome_source(bench, bench.retriever.statistics(), current.progress),
-            on_progress=current.progress,
-            metrics_dir=metrics,
-        )
-        rewriter.save(out)
-        record = show.train_record(out, settings.algorithm, report)
-        current.finish(record, lambda console: show.train(console, out, report))
+app.command(epilog=TRAIN_EXAMPLE)(train)
+app.command(epilog=SIMULATE_EXAMPLE)(simulate_logs)
 
 
 @app.command(epilog="Example: rl-rewriter evaluate --policy policy/ my_collection/")
@@ -127,7 +97,7 @@ def evaluate(
     data: Data,
     policy: Policy,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for results, per-query values and run file.")
+        Path | None, typer.Option(help="Folder for results, per-query values and run files.")
     ] = None,
     *,
     measure: MeasureOptions,
@@ -136,17 +106,19 @@ def evaluate(
 ) -> None:
     """Compare a saved policy with keep and the best single action on held-out queries."""
     with session(run) as current:
+        from rl_rewriter.benchmark.comparison.figures import collection_record
+        from rl_rewriter.benchmark.comparison.files import write_run
         from rl_rewriter.benchmark.evaluate import evaluate_checkpoint
-        from rl_rewriter.benchmark.results import collection_record, write_run
         from rl_rewriter.policies.checkpoint import load_checkpoint
 
-        checkpoint = load_checkpoint(policy)
         bench = measure.open(data, store, current.progress)
+        checkpoint = load_checkpoint(policy, own_actions=bench.actions)
         found = evaluate_checkpoint(bench, checkpoint, seed=run.seed, on_progress=current.progress)
         record = collection_record(found)
         if out is not None:
-            write_run(out, found, checkpoint, record, run.seed)
-        current.finish(record, lambda console: show.evaluation(console, found))
+            record = write_run(out, found, record, run.seed)
+        show_comparison.notes([record])
+        current.finish(record, lambda console: show_comparison.collection(console, record))
 
 
 @app.command(epilog='Example: rl-rewriter rewrite --policy policy/ --data demo "money back?"')
@@ -177,3 +149,34 @@ def rewrite(
         found = rewriter.retrieve(query, k=5, history=history or (), explore=explore)
         record = decision_record(found.decision, found.ranking.documents())
         current.finish(record, lambda console: show.decision(console, found))
+
+
+@app.command(epilog="Example: rl-rewriter report runs/demo")
+@with_options(run=RunOptions)
+def report(
+    run_dir: Annotated[Path, typer.Argument(help="Folder that benchmark, demo or evaluate wrote.")],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; RUN_DIR/report.html by default.")
+    ] = None,
+    *,
+    run: RunOptions,
+) -> None:
+    """Write the HTML report of a run: one file that works without a network."""
+    with session(run) as current:
+        from rl_rewriter.benchmark.report.page import REPORT, write_page
+        from rl_rewriter.benchmark.report.run_folder import read_run
+
+        found = read_run(run_dir)
+        written = write_page(found, out or run_dir / REPORT)
+        record = {
+            "schema": 1,
+            "report": str(written),
+            "collections": len(found.collections),
+            "bytes": written.stat().st_size,
+        }
+        current.finish(record, lambda console: console.print(f"written: {written}", markup=False))
+
+
+app.command(epilog=BENCHMARK_EXAMPLE)(benchmark)
+app.command(epilog=OPE_EXAMPLE)(ope)
+app.command(epilog=GATE_EXAMPLE)(gate)

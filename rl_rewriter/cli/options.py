@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +12,13 @@ from rl_rewriter.errors import InputError
 from rl_rewriter.types import OnProgress
 
 if TYPE_CHECKING:
+    from rl_rewriter.benchmark.comparison.config import BenchmarkConfig
+    from rl_rewriter.benchmark.extended_actions import ActionSources
     from rl_rewriter.benchmark.stores import StoreConfig
     from rl_rewriter.benchmark.workbench import Workbench
+    from rl_rewriter.policies.checkpoint import Checkpoint
     from rl_rewriter.training.config import FitConfig
+    from rl_rewriter.training.offline import OfflineConfig
 
 Data = Annotated[
     str,
@@ -36,6 +40,25 @@ class RunOptions:
     debug: Annotated[bool, typer.Option(help="Show the traceback of an error.")] = False
 
 
+Embedder = Annotated[
+    str | None,
+    typer.Option(
+        help='sentence-transformers name or path, "minilm" (packaged) or "tfidf" (no model). '
+        "By default minilm, and tfidf for Chinese documents."
+    ),
+]
+ChromaPath = Annotated[Path | None, typer.Option(help="Folder of your own persistent Chroma.")]
+ChromaHost = Annotated[str | None, typer.Option(help="HOST:PORT of your own Chroma server.")]
+Collection = Annotated[str | None, typer.Option(help="Name of your own Chroma collection.")]
+Cache = Annotated[
+    Path | None, typer.Option(help="Folder for embeddings and indexes that are kept.")
+]
+_OWN_RETRIEVER = (
+    "MODULE:OBJECT of a retriever of your own: LangChain's, LlamaIndex's, or a function "
+    "(texts, k) that gives (id, score) pairs for each text"
+)
+
+
 @dataclass(frozen=True)
 class StoreOptions:
     """Where documents are searched."""
@@ -47,25 +70,12 @@ class StoreOptions:
         Path, typer.Option(help="Folder of the embedded collection that is built.")
     ] = Path("runs/chroma")
     base: Annotated[str, typer.Option(help="Retriever: chroma, bm25, tfidf or hybrid.")] = "chroma"
-    embedder: Annotated[
-        str | None,
-        typer.Option(
-            help='sentence-transformers name or path, "minilm" (packaged) or "tfidf" (no model). '
-            "By default minilm, and tfidf for Chinese documents."
-        ),
-    ] = None
-    chroma_path: Annotated[
-        Path | None, typer.Option(help="Folder of your own persistent Chroma.")
-    ] = None
-    chroma_host: Annotated[
-        str | None, typer.Option(help="HOST:PORT of your own Chroma server.")
-    ] = None
-    collection: Annotated[str | None, typer.Option(help="Name of your own Chroma collection.")] = (
-        None
-    )
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder for embeddings and indexes that are kept.")
-    ] = None
+    embedder: Embedder = None
+    chroma_path: ChromaPath = None
+    chroma_host: ChromaHost = None
+    collection: Collection = None
+    retriever: Annotated[str | None, typer.Option(help=f"{_OWN_RETRIEVER}.")] = None
+    cache: Cache = None
 
     def config(self) -> StoreConfig:
         """The library's settings.
@@ -84,7 +94,53 @@ class StoreOptions:
             chroma_path=self.chroma_path,
             chroma_host=self.chroma_host,
             collection=self.collection,
+            retriever=self.retriever,
             cache_dir=self.cache,
+        )
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What collections are searched by, one after another."""
+
+    base: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Retriever: chroma, bm25, tfidf or hybrid; repeat it for several. By default "
+            "chroma, where no retriever of your own is named."
+        ),
+    ] = None
+    retriever: Annotated[
+        list[str] | None, typer.Option(help=f"{_OWN_RETRIEVER}; repeat it for several.")
+    ] = None
+    embedder: Embedder = None
+    chroma_path: ChromaPath = None
+    chroma_host: ChromaHost = None
+    collection: Collection = None
+    cache: Cache = None
+
+    def configs(self) -> tuple[StoreConfig, ...]:
+        """The library's settings, one for each retriever.
+
+        Raises:
+            InputError: The settings mean nothing together.
+        """
+        from rl_rewriter.benchmark.stores import StoreConfig
+
+        bases = list(dict.fromkeys(self.base or ([] if self.retriever else ["chroma"])))
+        own = list(dict.fromkeys(self.retriever or []))
+        chosen = [*((base, None) for base in bases), *(("chroma", spec) for spec in own)]
+        return tuple(
+            StoreConfig(
+                base=base,
+                embedder=self.embedder,
+                chroma_path=self.chroma_path,
+                chroma_host=self.chroma_host,
+                collection=self.collection,
+                retriever=spec,
+                cache_dir=self.cache,
+            )
+            for base, spec in chosen
         )
 
 
@@ -93,10 +149,32 @@ class MeasureOptions:
     """What is measured, and on how much."""
 
     metric: Annotated[
-        str | None, typer.Option(help="ndcg@K, mrr@K, recall@K or hits@K; ndcg@10 by default.")
+        str | None,
+        typer.Option(help="ndcg@K, mrr@K, map@K, recall@K or hits@K; ndcg@10 by default."),
     ] = None
     limit_queries: Annotated[
         int | None, typer.Option(help="At most so many queries on each side of the split.")
+    ] = None
+    rewrites: Annotated[
+        Path | None,
+        typer.Option(
+            help='JSON lines with "_id", "text" and "arm", or "method" and "model": rewrites made '
+            "before; each arm becomes an action, and queries without a rewrite are left out."
+        ),
+    ] = None
+    llm: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="MODULE:OBJECT of a chat model, or of a function from prompt to text, whose "
+            "rewrites become actions; repeat it for several."
+        ),
+    ] = None
+    actions: Annotated[
+        str | None,
+        typer.Option(
+            help='Actions to compare, as patterns between commas: "fuse_bm25*,llm:*"; a "!" before '
+            "one leaves actions out. keep is always among them."
+        ),
     ] = None
 
     def open(self, data: str, store: StoreOptions, on_progress: OnProgress) -> Workbench:
@@ -109,7 +187,28 @@ class MeasureOptions:
             store.config(),
             metric=Metric.parse(self.metric) if self.metric else None,
             limit_queries=self.limit_queries,
+            sources=self.sources(store.cache),
             on_progress=on_progress,
+        )
+
+    def sources(self, cache: Path | None) -> ActionSources:
+        """Where actions beside the built-in ones come from, and which are compared.
+
+        Args:
+            cache: Where answers of language models are kept; the user's cache folder by default.
+
+        Raises:
+            InputError: The file of rewrites cannot be used.
+        """
+        from rl_rewriter.benchmark.extended_actions import ActionSources
+        from rl_rewriter.benchmark.rewrites import read_rewrites
+        from rl_rewriter.retrieval.chroma_bm25 import default_cache_dir
+
+        return ActionSources(
+            rewrites=read_rewrites(self.rewrites) if self.rewrites else None,
+            llm=tuple(self.llm or ()),
+            patterns=self.actions,
+            cache_dir=cache or default_cache_dir(),
         )
 
 
@@ -119,7 +218,11 @@ class TrainOptions:
 
     algorithm: Annotated[str, typer.Option(help='How to learn; so far "reinforce".')] = "reinforce"
     reference: Annotated[
-        str, typer.Option(help="What the KL term holds to: keep, best-fixed or uniform.")
+        str,
+        typer.Option(
+            help="What the KL term holds to: keep, best-fixed, uniform, or the folder of a saved "
+            'policy; from --logs also "logged", the policy that wrote them.'
+        ),
     ] = "keep"
     beta: Annotated[
         str, typer.Option(help='Weight of the KL term: a number, or "adaptive:TARGET" in nats.')
@@ -141,5 +244,73 @@ class TrainOptions:
             reinforce=ReinforceConfig(
                 updates=self.updates, kl=KlConfig.parse(self.beta), seed=seed
             ),
-            reference=self.reference,  # type: ignore[arg-type]  # checked by FitConfig
+            reference="keep" if self._names_a_folder else self.reference,  # type: ignore[arg-type]  # checked by FitConfig
+        )
+
+    def offline(self, seed: int) -> OfflineConfig:
+        """The library's settings for learning from a log."""
+        from rl_rewriter.training.offline import OfflineConfig
+
+        is_logged = self.reference == "logged"
+        settings = replace(self, reference="keep") if is_logged else self
+        return OfflineConfig(fit=settings.config(seed), hold_to_log=is_logged)
+
+    def reference_policy(self) -> Checkpoint | None:
+        """The saved policy that the KL term holds to; None where a name says it.
+
+        Raises:
+            CheckpointError: The folder holds no usable policy.
+        """
+        from rl_rewriter.policies.checkpoint import load_checkpoint
+
+        return load_checkpoint(Path(self.reference)) if self._names_a_folder else None
+
+    @property
+    def _names_a_folder(self) -> bool:
+        return Path(self.reference).is_dir()
+
+
+@dataclass(frozen=True)
+class BenchmarkOptions:
+    """How arms are compared."""
+
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            help="Cross-validate all queries by so many folds. By default a collection's own split "
+            "is kept to, and 5 folds are made where it has none."
+        ),
+    ] = None
+    seeds: Annotated[int, typer.Option(help="Policies that are trained on each fold.")] = 3
+    metrics: Annotated[
+        str, typer.Option(help="What is reported beside --metric, between commas.")
+    ] = "ndcg@10,mrr@10,recall@10,map@10,hits@10"
+    policy: Annotated[
+        bool, typer.Option("--policy/--no-policy", help="Whether policies are trained at all.")
+    ] = True
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that train; one a processor by default.")
+    ] = None
+
+    def config(self, metric: str | None, fit: FitConfig) -> BenchmarkConfig:
+        """The library's settings.
+
+        Args:
+            metric: What choices are made by; nDCG@10 by default.
+            fit: How policies are trained, with the seed of the run.
+
+        Raises:
+            InputError: A setting cannot work.
+        """
+        from rl_rewriter.benchmark.comparison.config import BenchmarkConfig, parse_metrics
+        from rl_rewriter.rewards.metrics import Metric
+
+        return BenchmarkConfig(
+            metrics=parse_metrics(self.metrics),
+            metric=Metric.parse(metric) if metric else None,
+            folds=self.folds,
+            seeds=self.seeds if self.policy else 0,
+            seed=fit.reinforce.seed,
+            fit=fit,
+            workers=self.workers,
         )

@@ -52,7 +52,7 @@ class Session:
         """Show how far a stage is."""
         if stage not in self._tasks or done <= self._bars.tasks[self._tasks[stage]].completed:
             self._tasks[stage] = self._bars.add_task(stage, total=total)
-        self._bars.update(self._tasks[stage], completed=done, total=total)
+        self._bars.update(self._tasks[stage], completed=done, total=total, visible=done < total)
 
     def finish(self, record: Mapping[str, Any], show: Callable[[Console], None]) -> None:
         """Print the result: the record as JSON where that is asked for, else as text."""

@@ -9,11 +9,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rl_rewriter.cli.show_comparison import collection
+from rl_rewriter.cli.values_table import values_table
+
 if TYPE_CHECKING:
-    from rl_rewriter.benchmark.evaluate import Evaluation
+    from rl_rewriter.benchmark.comparison.compared import Compared
     from rl_rewriter.benchmark.workbench import Workbench
     from rl_rewriter.demo.run import DemoResult
-    from rl_rewriter.evaluation.comparison import Comparison
     from rl_rewriter.evaluation.headroom import Headroom
     from rl_rewriter.policies.retrieving import Retrieved
     from rl_rewriter.training.report import FitReport
@@ -26,16 +28,42 @@ VERDICTS = {
     "too_small": "too few queries to tell: judge more of them",
 }
 _BEST_ACTIONS = 8
+_KINDS = 12
 _EXAMPLES = 4
+_SAME = 1e-9
 
 
 def headroom(console: Console, bench: Workbench, found: Headroom) -> None:
     """What there is to gain."""
     console.print(f"[bold]{VERDICTS[found.verdict]}[/bold]")
+    if found.queries_needed is not None:
+        console.print(_needed(found))
+    together = "" if found.n_groups == found.n_queries else f" in {found.n_groups} groups"
     console.print(
-        f"{escape(bench.name)}: {found.n_queries} queries, {bench.n_documents} documents, "
-        f"{bench.reward.metric.name}"
+        f"{escape(bench.name)}: {found.n_queries} queries{together}, {bench.n_documents} "
+        f"documents, {bench.reward.metric.name}"
     )
+    console.print(values_table(_contenders(found), found.keep))
+    if found.differ_share:
+        console.print(_about_chance(found))
+    console.print(f"actions differ on {found.differ_share:.0%} of the queries; the best of them:")
+    ranked = sorted(found.actions.items(), key=lambda entry: -entry[1])[:_BEST_ACTIONS]
+    console.print(values_table([(name, value, "") for name, value in ranked], found.keep))
+    if len(found.by_kind) > 1:
+        console.print("by kind of query, those with most to gain first:")
+        console.print(_kinds_table(found))
+
+
+def _needed(found: Headroom) -> str:
+    gain = found.best_fixed - found.keep
+    seen = f"what one action seems to gain ({gain:+.3f})" if gain > 0 else "a gain worth having"
+    return (
+        f"{found.n_queries} queries were judged; about {found.queries_needed} are needed to see "
+        f"{seen} four times in five"
+    )
+
+
+def _contenders(found: Headroom) -> list[tuple[str, float, str]]:
     low, high = found.best_fixed_ci95
     rows = [
         ("keep (the query as it is)", found.keep, ""),
@@ -47,13 +75,34 @@ def headroom(console: Console, bench: Workbench, found: Headroom) -> None:
         ("best action for each query", found.oracle, "in hindsight, so too good to be reached"),
         ("the same, less chance", found.oracle_corrected, "a low estimate of that ceiling"),
     ]
-    if found.predicted is not None:
-        share = "" if found.predictable is None else f"{found.predictable:.0%} of the gap"
-        rows.insert(2, ("predicted by the state", found.predicted, share))
-    console.print(_values_table(rows, found.keep))
-    console.print(f"actions differ on {found.differ_share:.0%} of the queries; the best of them:")
-    ranked = sorted(found.actions.items(), key=lambda entry: -entry[1])[:_BEST_ACTIONS]
-    console.print(_values_table([(name, value, "") for name, value in ranked], found.keep))
+    if found.predicted is not None and found.predicted_ci95 is not None:
+        low, high = found.predicted_ci95
+        share = "" if found.predictable is None else f"{found.predictable:.0%} of the gap, "
+        note = f"{share}{low:+.3f} to {high:+.3f} over the single one"
+        rows.insert(2, ("predicted by the state", found.predicted, note))
+    return rows
+
+
+def _about_chance(found: Headroom) -> str:
+    made = (
+        "choosing by one half of the relevant documents and scoring by the other"
+        if found.oracle_correction == "half_judgements"
+        else "a simulation of equally good actions (too few queries have two relevant documents)"
+    )
+    return f"the best for each query was chosen by its outcome: chance is taken out by {made}"
+
+
+def _kinds_table(found: Headroom) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 2), header_style="dim")
+    table.add_column("kind")
+    for heading in ("queries", "keep", "best single", "best for each", "actions differ"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    room = {kind: row.n * (row.oracle - row.keep) for kind, row in found.by_kind.items()}
+    for kind in sorted(room, key=lambda kind: -room[kind])[:_KINDS]:
+        row = found.by_kind[kind]
+        means = (f"{mean:.3f}" for mean in (row.keep, row.best_fixed, row.oracle))
+        table.add_row(escape(kind or "(none)"), str(row.n), *means, f"{row.differ_share:.0%}")
+    return table
 
 
 def train_record(out: Path, algorithm: str, report: FitReport) -> dict[str, Any]:
@@ -85,55 +134,9 @@ def train(console: Console, out: Path, report: FitReport) -> None:
         console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
 
 
-def evaluation(console: Console, found: Evaluation) -> None:
-    """The comparison on held-out queries, verdict first."""
-    held_out, bench = found.held_out, found.bench
-    console.print(f"[bold]{verdict(found)}[/bold]")
-    console.print(
-        f"{escape(bench.name)}: {len(found.queries)} held-out queries, {bench.n_documents} "
-        f"documents, {bench.reward.metric.name}"
-    )
-    if found.n_left_out:
-        console.print(f"{found.n_left_out} more were left out: the policy was trained on them")
-    rows = [
-        ("keep (the query as it is)", float(held_out.keep.mean()), ""),
-        (
-            "best single action",
-            float(held_out.best_fixed.mean()),
-            f"{held_out.best_fixed_action}, chosen on training queries",
-        ),
-        ("policy", float(held_out.policy.mean()), "one action for each query"),
-        ("best action for each query", float(held_out.oracle.mean()), "in hindsight"),
-    ]
-    console.print(_values_table(rows, rows[0][1]))
-    for name, comparison in (
-        ("keep", held_out.versus_keep),
-        ("the best single action", held_out.versus_best_fixed),
-    ):
-        console.print(f"policy against {name}: {_in_words(comparison)}")
-    shares = ", ".join(
-        f"{name} {share:.0%}" for name, share in list(held_out.action_share.items())[:_BEST_ACTIONS]
-    )
-    console.print(f"actions taken: {shares}")
-
-
-def verdict(found: Evaluation) -> str:
-    """The one sentence that a reader should take away."""
-    versus_keep, versus_fixed = found.held_out.versus_keep, found.held_out.versus_best_fixed
-    if versus_keep.ci95[1] < 0:
-        return "the policy is worse than leaving queries alone: don't deploy it"
-    if versus_keep.ci95[0] <= 0 or versus_keep.p_value >= 0.05:
-        return "no gain: the policy isn't reliably better than leaving queries alone"
-    if versus_fixed.ci95[0] > 0:
-        return "the policy beats leaving queries alone, and one action for all of them"
-    if versus_fixed.ci95[1] < 0:
-        return "better than leaving queries alone, but one action for all does better still"
-    return "the policy beats leaving queries alone; one action for all does about as well"
-
-
 def demo(console: Console, result: DemoResult) -> None:
     """The whole demo."""
-    bench = result.evaluation.bench
+    bench = result.compared.bench
     console.print(
         f"{bench.n_documents} help-centre articles, searched by {bench.retriever.name} with "
         f"{bench.embedder}; "
@@ -149,8 +152,8 @@ def demo(console: Console, result: DemoResult) -> None:
     console.print("[bold]2. training[/bold] (REINFORCE with a KL term to mostly keep)")
     train(console, Path(result.record["artifacts"]["policy"]), result.fit)
     console.print("\n[bold]3. held-out queries[/bold] (never seen in training)")
-    evaluation(console, result.evaluation)
-    _examples(console, result.evaluation)
+    collection(console, result.record)
+    _examples(console, result.compared)
     console.print("\nwritten:")
     for name, path in result.record["artifacts"].items():
         console.print(f"  {name}: {escape(path)}")
@@ -176,40 +179,21 @@ def decision(console: Console, found: Retrieved) -> None:
         console.print(f"  {document.score:.3f}  {escape(document.id)}  {escape(title[0][:80])}")
 
 
-def _examples(console: Console, found: Evaluation) -> None:
-    gains = found.held_out.policy - found.held_out.keep
-    names = found.table.action_names
+def _examples(console: Console, found: Compared) -> None:
+    keep, policy = found.held_out.of("keep"), found.held_out.of("policy")
+    gains = policy - keep
+    names = found.actions.names
+    order = gains.argsort(kind="stable")
     for heading, rows in (
-        ("most helped", (-gains).argsort(kind="stable")[:_EXAMPLES]),
-        ("most hurt", gains.argsort(kind="stable")[:_EXAMPLES]),
+        ("most helped", [row for row in order[::-1][:_EXAMPLES] if gains[row] > _SAME]),
+        ("most hurt", [row for row in order[:_EXAMPLES] if gains[row] < -_SAME]),
     ):
-        console.print(f"\n{heading}:")
+        console.print(f"\n{heading}:{'' if rows else ' none'}")
         for row in rows:
             query = found.queries[row]
             context = f" (after {len(query.history)} turns)" if query.history else ""
             text = query.text if len(query.text) <= 70 else query.text[:67] + "..."
             console.print(
-                f"  {found.held_out.keep[row]:.2f} -> {found.held_out.policy[row]:.2f}  "
-                f"{escape(text)}{context}  [dim]{names[found.held_out.chosen[row]]}[/dim]"
+                f"  {keep[row]:.2f} -> {policy[row]:.2f}  "
+                f"{escape(text)}{context}  [dim]{escape(names[found.chosen[row]])}[/dim]"
             )
-
-
-def _values_table(rows: list[tuple[str, float, str]], keep: float) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True, min_width=5)
-    table.add_column(justify="right", no_wrap=True, min_width=6)
-    table.add_column(style="dim")
-    for name, value, note in rows:
-        gain = f"{(value - keep) / keep:+.1%}" if keep > 0 and value != keep else ""
-        table.add_row(escape(name), f"{value:.3f}", gain, escape(note))
-    return table
-
-
-def _in_words(comparison: Comparison) -> str:
-    low, high = comparison.ci95
-    return (
-        f"{comparison.delta:+.3f} (95% interval {low:+.3f} to {high:+.3f}, p = "
-        f"{comparison.p_value:.4f}); {comparison.helped_share:.0%} of the queries helped, "
-        f"{comparison.hurt_share:.0%} hurt"
-    )

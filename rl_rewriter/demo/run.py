@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rl_rewriter.benchmark.evaluate import Evaluation, evaluate_checkpoint
-from rl_rewriter.benchmark.results import collection_record, write_run
+from rl_rewriter.benchmark.comparison.compared import Compared
+from rl_rewriter.benchmark.comparison.figures import collection_record
+from rl_rewriter.benchmark.comparison.files import write_run
+from rl_rewriter.benchmark.evaluate import evaluate_checkpoint
+from rl_rewriter.benchmark.headroom import headroom_record
 from rl_rewriter.benchmark.stores import StoreConfig
 from rl_rewriter.benchmark.tables import outcome_source
 from rl_rewriter.benchmark.workbench import Workbench, open_workbench
@@ -28,13 +32,13 @@ class DemoResult:
     Attributes:
         headroom: The room there is, cross-validated on the training queries.
         fit: How training went.
-        evaluation: The comparison on held-out queries.
+        compared: The comparison on held-out queries.
         record: The collection's object of ``results.json``, with "artifacts".
     """
 
     headroom: Headroom
     fit: FitReport
-    evaluation: Evaluation
+    compared: Compared
     record: Mapping[str, Any]
 
 
@@ -69,18 +73,28 @@ def run_demo(
     checkpoint = rewriter.checkpoint
     if checkpoint is None:
         raise RuntimeError("fit left no checkpoint")
-    evaluation = evaluate_checkpoint(bench, checkpoint, seed=seed, on_progress=on_progress)
-    record = collection_record(evaluation, seconds)
-    rewriter.save(out / "policy")
-    write_run(out, evaluation, checkpoint, record, seed)
-    _serve(rewriter, bench, on_progress)
-    artifacts = {
-        "policy": str(out / "policy"),
-        "log": str(log),
-        "report": str(out / "results.json"),
-    }
     room = headroom(report.table, groups=bench.groups_of(bench.train), seed=seed)
-    return DemoResult(room, report, evaluation, {**record, "artifacts": artifacts})
+    compared = evaluate_checkpoint(
+        bench,
+        checkpoint,
+        seed=seed,
+        headroom=headroom_record(bench, room),
+        on_progress=on_progress,
+    )
+    rewriter.save(out / "policy")
+    record = write_run(out, compared, collection_record(compared, seconds), seed)
+    _serve(rewriter, bench, on_progress)
+    artifacts = {"policy": str(out / "policy"), "log": str(log), "report": str(_report(out))}
+    return DemoResult(room, report, compared, {**record, "artifacts": artifacts})
+
+
+def _report(out: Path) -> Path:
+    """The page of the run, or its figures alone where what makes the page isn't installed."""
+    if any(importlib.util.find_spec(package) is None for package in ("plotly", "jinja2")):
+        return out / "results.json"
+    from rl_rewriter.benchmark.report.page import write_report
+
+    return write_report(out)
 
 
 def _serve(rewriter: RLQueryRewriter, bench: Workbench, on_progress: OnProgress | None) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rl_rewriter import RLQueryRewriter
-from rl_rewriter.benchmark.collection import JudgedCollection
+from rl_rewriter.benchmark.collections.judged import JudgedCollection
 from rl_rewriter.benchmark.workbench import load_collection
 from rl_rewriter.envs.outcomes import reward_table
 from rl_rewriter.envs.retrieval import carry_out

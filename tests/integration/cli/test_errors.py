@@ -14,7 +14,7 @@ from tests.support import DOCUMENTS
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ("headroom nowhere", "there is no folder nowhere; DATA must be a folder in BEIR layout"),
+        ("headroom nowhere", "there is no file or folder nowhere; DATA is a judged collection"),
         ("headroom simulator:x", "the simulator's seed must be a whole number, got 'x'"),
         ("headroom fixture --metric accuracy@3", "unknown metric 'accuracy@3'"),
         ("headroom fixture --metric ndcg", "unknown metric 'ndcg'"),
@@ -28,7 +28,7 @@ from tests.support import DOCUMENTS
         ("train fixture --out OUT --updates 0", "updates, batch_size and evaluate_every must be"),
         ("evaluate fixture --policy nowhere", "nowhere/manifest.json does not exist"),
         ("rewrite text --policy nowhere", "nowhere/manifest.json does not exist"),
-        ("demo --data cooking --out OUT", "there is no folder cooking"),
+        ("demo --data cooking --out OUT", "there is no file or folder cooking"),
     ],
 )
 def test_an_error_is_one_line(
@@ -114,4 +114,4 @@ def test_debug_shows_the_traceback() -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith("Traceback (most recent call last)")
-    assert "InputError: there is no folder nowhere" in done.stderr.splitlines()[-1]
+    assert "InputError: there is no file or folder nowhere" in done.stderr.splitlines()[-1]

@@ -32,6 +32,11 @@ main()
             'torch is not installed; run: pip install "rl-rewriter[train]"',
         ),
         (
+            "torch",
+            "benchmark DATA --out OUT --base bm25",
+            'torch is not installed; run: pip install "rl-rewriter[train]"',
+        ),
+        (
             "sklearn",
             "headroom DATA --base tfidf",
             'scikit-learn is not installed; run: pip install "rl-rewriter[train]"',

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rl_rewriter.benchmark.evaluate import Evaluation, evaluate_checkpoint
+from rl_rewriter.benchmark.comparison.compared import Compared
+from rl_rewriter.benchmark.evaluate import evaluate_checkpoint
 from rl_rewriter.benchmark.stores import StoreConfig
 from rl_rewriter.benchmark.workbench import Workbench, open_workbench
 from rl_rewriter.policies.checkpoint import Checkpoint
@@ -24,7 +25,7 @@ class Trained:
 
     bench: Workbench
     checkpoint: Checkpoint
-    evaluation: Evaluation
+    evaluation: Compared
 
 
 @pytest.fixture(scope="session")

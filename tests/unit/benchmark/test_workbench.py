@@ -11,9 +11,9 @@ from rl_rewriter.benchmark.stores import StoreConfig, chosen_embedder, open_retr
 from rl_rewriter.benchmark.workbench import load_collection, open_workbench
 from rl_rewriter.errors import InputError
 from rl_rewriter.rewards.metrics import Metric
-from tests.beir import write_beir
+from tests.beir import write_beir, write_rows
 from tests.forms import HEADROOM, assert_has_form
-from tests.support import CHINESE_DOCUMENTS
+from tests.support import CHINESE_DOCUMENTS, DOCUMENTS
 
 TFIDF = StoreConfig(embedder="tfidf")
 
@@ -26,10 +26,31 @@ def test_a_folder(shop_folder: Path) -> None:
     assert bench.reward.metric == Metric("ndcg", 10)
 
 
+def test_a_table_with_documents_beside_it_and_what_is_odd_in_it(tmp_path: Path) -> None:
+    write_rows(tmp_path / "corpus.jsonl", [{"id": k, "text": v} for k, v in DOCUMENTS.items()])
+    rows = "money back?,refund,train\nMoney back?,refund,test\nsend it back,return,train\n"
+    (tmp_path / "asked.csv").write_text(f"question,document,split\n{rows}")
+    bench = open_workbench(str(tmp_path / "asked.csv"), TFIDF)
+    assert (bench.name, bench.n_documents, bench.protocol) == ("asked", 12, "split")
+    assert [query.text for query in (*bench.train, *bench.test)] == ["send it back", "Money back?"]
+    [note] = bench.notes
+    assert note.startswith("1 training query left out because a held-out query has the same words")
+
+
+def test_documents_of_a_store_of_ones_own_are_not_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "asked.csv").write_text("question,document\nmoney back?,anything\n")
+    name = str(tmp_path / "asked.csv")
+    assert load_collection(name, documents_elsewhere=True).documents == {}
+    assert load_collection("demo", documents_elsewhere=True).documents == {}
+    with pytest.raises(InputError, match=r"asked\.csv comes without documents: put them beside it"):
+        load_collection(name)
+
+
 def test_the_bundled_corpora() -> None:
     english, chinese = load_collection("demo"), load_collection("demo-zh")
     assert (english.name, chinese.name) == ("demo", "demo-zh")
     assert english.protocol == chinese.protocol == "split"
+    assert english.notes == chinese.notes == ()
     assert len(english.queries) > len(chinese.queries) > 100
 
 
@@ -64,11 +85,11 @@ def test_a_limit_of_queries(shop_folder: Path, data: str) -> None:
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        ("nowhere", "there is no folder nowhere"),
+        ("nowhere", "there is no file or folder nowhere; DATA is a judged collection"),
         ("simulator:x", "the simulator's seed must be a whole number, got 'x'"),
         ("simulator:1.5", "the simulator's seed must be a whole number, got '1.5'"),
         ("simulator:-1", "seed must be at least 0, got -1"),
-        ("demo-fr", "there is no folder demo-fr"),
+        ("demo-fr", "there is no file or folder demo-fr"),
     ],
 )
 def test_data_that_is_not_there(data: str, complaint: str) -> None:

@@ -25,6 +25,7 @@ ROWS = (list(range(20)), list(range(20, 30)))
 
 def test_states_are_scaled_by_the_training_rows_alone() -> None:
     found = fit_on_rows(TABLE, FEATURES, ROWS, CONFIG)
+    assert found.features.mean is not None
     np.testing.assert_allclose(found.features.mean, TABLE.states[:20].mean(axis=0), rtol=1e-5)
     np.testing.assert_allclose(found.table.states[:20].mean(axis=0), 0.0, atol=1e-5)
     assert abs(found.table.states[20:].mean(axis=0)).max() > 1e-3
