@@ -13,7 +13,7 @@ import numpy as np
 import rl_rewriter
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.benchmark.outcome_parts import Found, read_parts, write_part
-from rl_rewriter.envs.outcomes import Outcomes, kept_elsewhere
+from rl_rewriter.envs.outcomes import Outcomes, kept_elsewhere, numbered_by_id
 from rl_rewriter.envs.retrieval import CHUNK, carry_out
 from rl_rewriter.features.feature_set import FeatureSet
 from rl_rewriter.retrieval.protocols import Retriever
@@ -22,7 +22,7 @@ from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.splits import query_fingerprint
 from rl_rewriter.types import Needs, OnProgress, Query
 
-SCHEMA = 1
+SCHEMA = 2
 LEAST_DEPTH = 10
 """Shallower metrics share the outcomes of this depth."""
 
@@ -123,6 +123,7 @@ def _as_outcomes(
 ) -> Outcomes:
     mask = actions.mask(queries, offers)
     applied = found.applied & mask
+    documents, ranked = numbered_by_id(found.documents, kept_elsewhere(applied, found.ranked))
     return Outcomes(
         queries=tuple(queries),
         action_names=actions.names,
@@ -130,8 +131,8 @@ def _as_outcomes(
         features=found.features,
         mask=mask,
         applied=applied,
-        documents=tuple(found.documents),
-        ranked=kept_elsewhere(applied, found.ranked),
+        documents=documents,
+        ranked=ranked,
         effort=np.where(applied[..., None], found.effort, 0).astype(np.int16),
     )
 

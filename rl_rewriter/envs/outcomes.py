@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -147,6 +147,18 @@ def ranked_array(found: Sequence[Sequence[str]], depth: int, position: dict[str,
         top = ids[:depth]
         ranked[row, : len(top)] = [position.setdefault(id_, len(position)) for id_ in top]
     return ranked
+
+
+def numbered_by_id(position: Mapping[str, int], ranked: Ranked) -> tuple[tuple[str, ...], Ranked]:
+    """Ids in ascending order, and rankings as positions among them.
+
+    Equal outcomes have equal numbers then, in whichever order documents were first seen.
+    """
+    ids = sorted(position)
+    place = np.empty(len(ids) + 1, dtype=np.int32)
+    place[[position[id_] for id_ in ids]] = np.arange(len(ids), dtype=np.int32)
+    place[-1] = -1
+    return tuple(ids), place[ranked]
 
 
 def kept_elsewhere(applied: Mask, ranked: Ranked) -> Ranked:

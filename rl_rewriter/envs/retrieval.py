@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rl_rewriter.actions.space import ActionSpace
-from rl_rewriter.envs.outcomes import Outcomes, kept_elsewhere, ranked_array
+from rl_rewriter.envs.outcomes import Outcomes, kept_elsewhere, numbered_by_id, ranked_array
 from rl_rewriter.errors import InputError
 from rl_rewriter.features.feature_set import FeatureSet
 from rl_rewriter.policies.protocols import Mask
@@ -114,6 +114,7 @@ def carry_out(
         ]
         if on_progress is not None:
             on_progress(min(start + CHUNK, len(queries)))
+    documents, ranked = numbered_by_id(position, kept_elsewhere(applied, ranked))
     return Outcomes(
         queries=tuple(queries),
         action_names=actions.names,
@@ -121,8 +122,8 @@ def carry_out(
         features=raw,
         mask=mask,
         applied=applied,
-        documents=tuple(position),
-        ranked=kept_elsewhere(applied, ranked),
+        documents=documents,
+        ranked=ranked,
         effort=effort,
     )
 

@@ -10,7 +10,10 @@ from rl_rewriter.types import Ranking, Vector
 
 
 def top_ranking(ids: Sequence[str], scores: Vector, k: int, *, above: float = -np.inf) -> Ranking:
-    """The ``k`` highest of ``scores`` ``(n,)``, ties in the order of ``ids``.
+    """The ``k`` highest of ``scores`` ``(n,)``, ties by descending id.
+
+    That is how trec_eval orders ties, so that a run file of these scores is worth there what it is
+    worth here.
 
     Args:
         ids: Document ids, ``n`` of them.
@@ -23,7 +26,11 @@ def top_ranking(ids: Sequence[str], scores: Vector, k: int, *, above: float = -n
         chosen = scores[candidates]
         threshold = np.partition(chosen, len(chosen) - k)[len(chosen) - k]
         candidates = candidates[chosen >= threshold]
-    best = candidates[np.argsort(-scores[candidates], kind="stable")[:k]]
+    best = candidates[np.argsort(-scores[candidates], kind="stable")]
+    if (np.diff(scores[best]) == 0).any():
+        by_id = np.asarray(sorted(best.tolist(), key=ids.__getitem__, reverse=True))
+        best = by_id[np.argsort(-scores[by_id], kind="stable")]
+    best = best[:k]
     return Ranking(tuple(ids[row] for row in best), scores[best].astype(np.float32))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,9 +62,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     (tmp_path / "models_xyz.py").write_text(MODELS)
-    import models_xyz  # type: ignore[import-not-found]
-
-    yield models_xyz
+    yield importlib.import_module("models_xyz")
     del sys.modules["models_xyz"]
 
 

@@ -77,6 +77,7 @@ def assert_same(found: Outcomes, expected: Outcomes) -> None:
     assert found.columns == expected.columns
     for name in ("features", "mask", "applied", "effort"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+    assert set(found.documents) >= {id_ for row in ids(expected) for cell in row for id_ in cell}
     assert ids(found) == ids(expected)
 
 

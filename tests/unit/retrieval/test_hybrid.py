@@ -81,7 +81,7 @@ def test_fusion_by_hand() -> None:
 @pytest.mark.parametrize(
     ("text", "weight", "ids"),
     [
-        ("refund", 1.0, ("b", "a", "c", "d")),
+        ("refund", 1.0, ("b", "a", "d", "c")),  # the last two have no score
         ("weather", 0.5, ("c", "a", "d")),
         ("parcel", 0.5, ("c", "a", "d")),
     ],

@@ -13,10 +13,13 @@ SCORES = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 0.5, 2.0]), max_size=30)
 
 
 @given(SCORES, st.integers(1, 40), st.sampled_from([-np.inf, 0.0, 0.5]))
-def test_top_is_the_head_of_a_stable_sort(scores: list[float], k: int, above: float) -> None:
+def test_top_is_the_head_of_a_sort_with_ties_by_descending_id(
+    scores: list[float], k: int, above: float
+) -> None:
     ids = [str(number) for number in range(len(scores))]
     ranking = top_ranking(ids, np.asarray(scores, dtype=np.float32), k, above=above)
-    order = sorted(range(len(scores)), key=lambda row: -scores[row])
+    by_id = sorted(range(len(scores)), key=str, reverse=True)
+    order = sorted(by_id, key=lambda row: -scores[row])
     expected = [row for row in order if scores[row] > above][:k]
     assert ranking.ids == tuple(str(row) for row in expected)
     assert ranking.scores.tolist() == [scores[row] for row in expected]
