@@ -80,6 +80,7 @@ def headroom(
         from rl_rewriter.benchmark.headroom import headroom_record, measure_headroom
 
         bench = measure.open(data, store, current.progress)
+        show_comparison.notes([{"name": bench.name, "notes": bench.notes}])
         found = measure_headroom(bench, folds=folds, seed=run.seed, on_progress=current.progress)
         record = headroom_record(bench, found)
         current.finish(record, lambda console: show.headroom(console, bench, found))

@@ -12,6 +12,7 @@ from rl_rewriter.cli import show
 from rl_rewriter.cli.options import MeasureOptions, RunOptions, StoreOptions, TrainOptions
 from rl_rewriter.cli.session import Session, session
 from rl_rewriter.cli.shared import with_options
+from rl_rewriter.cli.show_comparison import notes
 from rl_rewriter.cli.show_offline import offline, offline_record
 from rl_rewriter.errors import InputError
 
@@ -71,6 +72,7 @@ def _from_judgements(
     reference = settings.reference_policy()
     config = settings.config(seed)
     bench = measure.open(data, store, current.progress)
+    notes([{"name": bench.name, "notes": bench.notes}])
     rewriter = RLQueryRewriter(bench.retriever, actions=bench.actions)
     report = rewriter.fit(
         bench.train,

@@ -19,6 +19,7 @@ def predicted_with_groups(
     n_actions: int,
     *,
     groups: Index | None = None,
+    kin: Index | None = None,
     config: OutcomeConfig | None = None,
 ) -> Table:
     """Expected reward of every action on every row, ``(n, m)``, cross-fitted, with group effects.
@@ -35,6 +36,7 @@ def predicted_with_groups(
         rewards: What it earned, ``(n,)``.
         n_actions: Number of actions ``m``.
         groups: One number a row, ``(n,)``; None where each row is a group of its own.
+        kin: Number of each action's family, ``(m,)``; None for no families.
         config: Settings of the model.
 
     Raises:
@@ -42,7 +44,7 @@ def predicted_with_groups(
     """
 
     def model(of: Values) -> Table:
-        return cross_fitted(states, actions, of, n_actions, groups=groups, config=config)
+        return cross_fitted(states, actions, of, n_actions, groups=groups, kin=kin, config=config)
 
     if groups is None:
         return model(rewards)

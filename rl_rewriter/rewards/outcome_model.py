@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -84,6 +85,16 @@ class OutcomeModel:
             out[part] = np.clip(values, self.lowest, self.highest, out=values)
 
 
+def kin_of(names: Sequence[str]) -> Index:
+    """Number of each action's family, ``(m,)``: those whose names begin with the same word.
+
+    Names say what an action does before they say how strongly: "fuse_bm25@0.2", "fuse_bm25@0.4".
+    """
+    families = [re.split(r"[^a-zA-Z]", name, maxsplit=1)[0] for name in names]
+    number = {family: count for count, family in enumerate(dict.fromkeys(families))}
+    return np.asarray([number[family] for family in families], dtype=np.intp)
+
+
 def fit_outcome_model(
     states: Matrix,
     actions: Index,
@@ -91,14 +102,16 @@ def fit_outcome_model(
     n_actions: int,
     *,
     groups: Index | None = None,
+    kin: Index | None = None,
     config: OutcomeConfig | None = None,
 ) -> OutcomeModel:
     """Fit a model on all records; for predictions of the same records use :func:`cross_fitted`.
 
-    Ridge regression in two steps. First one regression of the reward on the state for all actions
-    together: how easy a query is matters more than what is done with it. Then, for each action, a
-    regression of what is left, whose intercept is drawn to 0 by ``prior_records`` and whose slopes
-    by a penalty. Penalties are those of the smallest squared error on held-out folds.
+    Ridge regression in steps. First one regression of the reward on the state for all actions
+    together: how easy a query is matters more than what is done with it. Then, for each family of
+    actions and at last for each action, a regression of what is left, whose intercept is drawn to 0
+    by ``prior_records`` and whose slopes by a penalty: what was logged rarely is predicted by its
+    kin. Penalties are those of the smallest squared error on held-out folds.
 
     Args:
         states: Raw features, ``(n, d)``; ``d`` may be 0, which leaves the actions' means.
@@ -106,6 +119,7 @@ def fit_outcome_model(
         rewards: What it earned, ``(n,)``.
         n_actions: Number of actions ``m``, those never taken included.
         groups: One number a row, ``(n,)``; a group is never divided between folds.
+        kin: Number of each action's family, ``(m,)`` (:func:`kin_of`); None for no families.
         config: Settings.
 
     Raises:
@@ -115,8 +129,8 @@ def fit_outcome_model(
     _check(states, actions, rewards, n_actions)
     fold = _folds(len(rewards), groups, config)
     scaling, moments = moments_by_fold(states, actions, rewards, n_actions, fold, config.folds)
-    penalties = _penalties(moments, _complements(moments), config)
-    coefficients = reduce(add, moments).solve(*penalties, config.prior_records)
+    penalties = _penalties(moments, _complements(moments), kin, config)
+    coefficients = reduce(add, moments).solve(*penalties, config.prior_records, kin)
     return OutcomeModel(scaling, coefficients, float(rewards.min()), float(rewards.max()))
 
 
@@ -127,6 +141,7 @@ def cross_fitted(
     n_actions: int,
     *,
     groups: Index | None = None,
+    kin: Index | None = None,
     config: OutcomeConfig | None = None,
 ) -> Table:
     """Expected reward of every action on every row, ``(n, m)``, by models that never saw the row.
@@ -142,6 +157,7 @@ def cross_fitted(
         rewards: What it earned, ``(n,)``.
         n_actions: Number of actions ``m``, those never taken included.
         groups: One number a row, ``(n,)``; a group is never divided between folds.
+        kin: Number of each action's family, ``(m,)`` (:func:`kin_of`); None for no families.
         config: Settings.
 
     Raises:
@@ -155,11 +171,11 @@ def cross_fitted(
         raise InputError("cross-fitting needs records of at least two groups, got one")
     scaling, moments = moments_by_fold(states, actions, rewards, n_actions, fold, config.folds)
     others = _complements(moments)
-    penalties = _penalties(moments, others, config)
+    penalties = _penalties(moments, others, kin, config)
     lowest, highest = float(rewards.min()), float(rewards.max())
     predicted = np.empty((len(fold), n_actions))
     for number, seen in enumerate(others):
-        coefficients = seen.solve(*penalties, config.prior_records)
+        coefficients = seen.solve(*penalties, config.prior_records, kin)
         model = OutcomeModel(scaling, coefficients, lowest, highest)
         model.predict_rows(states, np.flatnonzero(fold == number), predicted)
     return predicted
@@ -174,13 +190,16 @@ def _complements(moments: Sequence[Moments]) -> list[Moments]:
 
 
 def _penalties(
-    held_out: Sequence[Moments], seen: Sequence[Moments], config: OutcomeConfig
+    held_out: Sequence[Moments],
+    seen: Sequence[Moments],
+    kin: Index | None,
+    config: OutcomeConfig,
 ) -> tuple[float, float]:
     """The pair of penalties with the smallest squared error on held-out folds."""
 
     def error(pair: tuple[float, float]) -> float:
         return sum(
-            there.error(here.solve(*pair, config.prior_records))
+            there.error(here.solve(*pair, config.prior_records, kin))
             for there, here in zip(held_out, seen, strict=True)
         )
 

@@ -67,20 +67,31 @@ class Moments:
         fitted = (coefficients[:, None, :] @ self.gram @ coefficients[:, :, None]).sum()
         return float(self.square.sum() - 2.0 * (coefficients * self.cross).sum() + fitted)
 
-    def solve(self, shared: float, own: float, prior_records: float) -> Values:
-        """Coefficients ``(m, p)``: one ridge regression for all actions, one each for the rest.
+    def solve(
+        self, shared: float, own: float, prior_records: float, kin: Index | None = None
+    ) -> Values:
+        """Coefficients ``(m, p)``: a ridge regression for all actions, then for kin, then for each.
 
         Args:
             shared: Penalty on the slopes that all actions have in common.
-            own: Penalty on each action's deviation from them.
-            prior_records: Penalty on each action's deviation in the intercept.
+            own: Penalty on deviations from them.
+            prior_records: Penalty on deviations in the intercept.
+            kin: Number of each action's family, ``(m,)``, whose members deviate together before
+                each deviates on its own; None for no families.
         """
         slopes = self.cross.shape[1] - 1
         penalty = np.diag([_TINY, *[shared] * slopes])
         common = np.linalg.solve(self.gram.sum(axis=0) + penalty, self.cross.sum(axis=0))
         penalty = np.diag([prior_records, *[own] * slopes])
-        left = (self.cross - self.gram @ common)[:, :, None]
-        return np.asarray(common + np.linalg.solve(self.gram + penalty, left)[:, :, 0])
+        found = np.broadcast_to(common, self.cross.shape)
+        if kin is not None:
+            left = self.cross - np.einsum("apq,aq->ap", self.gram, found)
+            member = kin == np.arange(kin.max() + 1)[:, None]  # (families, m)
+            gram = np.einsum("fa,apq->fpq", member, self.gram)
+            together = np.linalg.solve(gram + penalty, (member @ left)[:, :, None])[:, :, 0]
+            found = found + together[kin]
+        left = self.cross - np.einsum("apq,aq->ap", self.gram, found)
+        return np.asarray(found + np.linalg.solve(self.gram + penalty, left[:, :, None])[:, :, 0])
 
 
 def moments_by_fold(

@@ -12,7 +12,7 @@ from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import InputError
 from rl_rewriter.logs.bandit import LoggedBandit
 from rl_rewriter.rewards.group_effects import predicted_with_groups
-from rl_rewriter.rewards.outcome_model import OutcomeConfig
+from rl_rewriter.rewards.outcome_model import OutcomeConfig, kin_of
 from rl_rewriter.rewards.reward import Table
 
 Estimator = Literal["dr", "ips", "dm"]
@@ -25,7 +25,9 @@ class ImputeConfig:
     Attributes:
         estimator: "dr" corrects predicted rewards by importance-weighted residuals, "dm" trusts the
             prediction, "ips" corrects the mean reward alone, without a model.
-        largest_weight: Importance weights are cut here: less variance for some bias.
+        largest_weight: Importance weights are cut here: less variance for some bias. At 1 an action
+            is worth what was observed where it was taken, and what is predicted elsewhere; where
+            no more than four actions are drawn alike, nothing is cut by default.
         least_records: Decisions in which an action must have been taken to be learned about.
         model: Settings of the reward model. What differs between actions by state is held small by
             default: squared error, by which the model would choose that penalty, hardly sees what
@@ -34,7 +36,7 @@ class ImputeConfig:
 
     estimator: Estimator = "dr"
     largest_weight: float = 4.0
-    least_records: int = 10
+    least_records: int = 1
     model: OutcomeConfig = field(default_factory=lambda: OutcomeConfig(own_penalties=(1000.0,)))
 
     def __post_init__(self) -> None:
@@ -105,5 +107,6 @@ def _predicted(log: LoggedBandit, config: ImputeConfig) -> Table:
         log.rewards,
         len(log.action_names),
         groups=groups,
+        kin=kin_of(log.action_names),
         config=config.model,
     )

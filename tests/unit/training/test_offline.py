@@ -16,6 +16,7 @@ from rl_rewriter.logs.bandit import LoggedBandit
 from rl_rewriter.policies.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
+from rl_rewriter.training.imputed import ImputeConfig
 from rl_rewriter.training.offline import LogFitReport, OfflineConfig, fit_policy_to_logs
 from rl_rewriter.types import Needs
 from tests.bandits import FEATURES, NAMES, bandit, truth_of
@@ -78,10 +79,18 @@ def test_an_action_that_was_hardly_logged_is_not_learned() -> None:
     log = bandit()
     rare = log.actions == 2
     rare[np.flatnonzero(rare)[:5]] = False
-    checkpoint, report = fit(log.subset(~rare))
+    careful = replace(QUICK, impute=ImputeConfig(least_records=10))
+    checkpoint, report = fit(log.subset(~rare), careful)
     assert checkpoint.actions.names == ("keep", "keywords")
     assert report.unsupported == ("fuse_bm25@0.4",)
     assert "logged too rarely" in report.warnings[0]
+
+
+def test_an_action_that_was_never_logged_is_not_learned() -> None:
+    log = bandit()
+    checkpoint, report = fit(log.subset(log.actions != 2))
+    assert checkpoint.actions.names == ("keep", "keywords")
+    assert report.unsupported == ("fuse_bm25@0.4",)
 
 
 def test_an_unknown_action_is_left_out() -> None:
