@@ -66,6 +66,12 @@ class StoreConfig:
                 "that its documents were added with"
             )
 
+        if self.is_own and self.base in ("bm25", "tfidf"):
+            raise InputError(
+                f"--base {self.base} searches documents in memory; your own Chroma is searched by "
+                "--base chroma or hybrid"
+            )
+
     @property
     def is_own(self) -> bool:
         """Whether the documents are in a Chroma of the user's own."""

@@ -85,6 +85,12 @@ def test_the_wheel_holds_the_demo_corpus(wheel: set[str]) -> None:
     assert corpus - wheel == set()
 
 
+def test_the_wheel_holds_what_the_report_is_made_of(wheel: set[str]) -> None:
+    parts = in_tree("rl_rewriter/benchmark/report", [".css", ".js", ".j2"])
+    assert len(parts) >= 3
+    assert parts - wheel == set()
+
+
 def test_the_wheel_names_the_command_and_the_licence(built: tuple[str, Path]) -> None:
     with zipfile.ZipFile(next(built[1].glob("*.whl"))) as archive:
         told = {
@@ -98,7 +104,7 @@ def test_the_wheel_names_the_command_and_the_licence(built: tuple[str, Path]) ->
 
 
 def test_a_wheel_can_be_built_from_the_source_distribution(sdist: set[str]) -> None:
-    needed = in_tree("rl_rewriter", [".py", ".jsonl", ".tsv"]) | in_tree("integrations", [".py"])
+    needed = in_tree("rl_rewriter", [".py", ".jsonl", ".tsv", ".css", ".js", ".j2"]) | in_tree("integrations", [".py"])
     assert (needed | {"pyproject.toml", "LICENSE", "rl_rewriter/py.typed"}) - sdist == set()
 
 
