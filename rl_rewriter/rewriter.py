@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from rl_rewriter.envs.retrieval import OutcomeSource
     from rl_rewriter.logs.bandit import LoggedBandit
     from rl_rewriter.training.config import FitConfig
-    from rl_rewriter.training.offline import LogFitReport, OfflineConfig
+    from rl_rewriter.training.offline import OfflineConfig
+    from rl_rewriter.training.offline_report import LogFitReport
     from rl_rewriter.training.report import FitReport
 
 
@@ -282,21 +283,23 @@ class RLQueryRewriter:
             return self._decider.checkpoint.statistics
         return self.retriever.statistics() if self.retriever else CollectionStatistics()
 
-    def explore_untrained(self, *, keep: float = 0.9) -> None:
+    def explore_untrained(self, *, actions: ActionSpace | None = None, keep: float = 0.9) -> None:
         """Decide by a policy that has learned nothing yet, so that its log can teach one.
 
         Queries are kept; with ``explore=True`` another action is drawn now and then, and the log
         holds what was seen and the exact propensities.
 
         Args:
-            keep: Probability of keep; the other actions share the rest evenly.
+            actions: What may be drawn: the fewer, the sooner a log tells them apart. Everything
+                that may be done by default.
+            keep: Probability of keep; the other actions share the rest evenly. It is what
+                :attr:`exploration` draws around, where that says "policy".
 
         Raises:
             InputError: There is no retriever to say what is possible.
         """
-        self._decider = Decider(
-            starting_checkpoint(self._searchable(), actions=self._actions, keep=keep)
-        )
+        space = actions or self._actions
+        self._decider = Decider(starting_checkpoint(self._searchable(), actions=space, keep=keep))
 
     def decide(
         self,

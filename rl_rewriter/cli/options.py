@@ -225,7 +225,11 @@ class TrainOptions:
         ),
     ] = "keep"
     beta: Annotated[
-        str, typer.Option(help='Weight of the KL term: a number, or "adaptive:TARGET" in nats.')
+        str,
+        typer.Option(
+            help='Weight of the KL term: a number, or "adaptive:TARGET" in nats; from --logs also '
+            "several numbers between commas, of which held-out records choose."
+        ),
     ] = "0.002"
     updates: Annotated[int, typer.Option(help="Gradient steps.")] = 1500
 
@@ -249,11 +253,15 @@ class TrainOptions:
 
     def offline(self, seed: int) -> OfflineConfig:
         """The library's settings for learning from a log."""
+        from rl_rewriter.training.kl_control import KlConfig
         from rl_rewriter.training.offline import OfflineConfig
 
         is_logged = self.reference == "logged"
         settings = replace(self, reference="keep") if is_logged else self
-        return OfflineConfig(fit=settings.config(seed), hold_to_log=is_logged)
+        several = self.beta.split(",")
+        betas = tuple(KlConfig.parse(beta).beta for beta in several) if several[1:] else ()
+        settings = replace(settings, beta=several[0])
+        return OfflineConfig(fit=settings.config(seed), betas=betas, hold_to_log=is_logged)
 
     def reference_policy(self) -> Checkpoint | None:
         """The saved policy that the KL term holds to; None where a name says it.

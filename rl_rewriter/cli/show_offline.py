@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 if TYPE_CHECKING:
-    from rl_rewriter.training.offline import LogFitReport
+    from rl_rewriter.training.offline_report import LogFitReport
 
 
 def offline_record(out: Path, report: LogFitReport) -> dict[str, Any]:
@@ -19,10 +19,11 @@ def offline_record(out: Path, report: LogFitReport) -> dict[str, Any]:
         "out": str(out),
         "policy_version": report.policy_version,
         "algorithm": "reinforce",
-        "seconds": sum(report.seconds.values()),
+        "seconds": round(sum(report.seconds.values()), 3),
         "episodes": report.episodes,
         "records": report.n_records,
         "validation": dict(report.validation),
+        "gain_ci95": list(report.gain_ci95),
         "kl": report.kl,
         "unsupported": list(report.unsupported),
         "warnings": list(report.warnings),
@@ -36,6 +37,8 @@ def offline(console: Console, out: Path, report: LogFitReport) -> None:
         f"policy {report.policy_version} saved to {escape(str(out))}\n"
         f"estimated on held-out records: keep {value['keep']:.3f}, best single action "
         f"{value['best_fixed']:.3f}, policy {value['policy']:.3f}\n"
+        f"policy over keep there: 95% interval {report.gain_ci95[0]:+.3f} to "
+        f"{report.gain_ci95[1]:+.3f}\n"
         f"{report.n_records} logged decisions, KL to the reference {report.kl:.2f} nats"
     )
     for warning in report.warnings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +17,7 @@ from rl_rewriter.cli.show_offline import offline, offline_record
 from rl_rewriter.errors import InputError
 
 if TYPE_CHECKING:
+    from rl_rewriter.logs.bandit import LoggedBandit
     from rl_rewriter.retrieval.protocols import Retriever
 
 TRAIN_EXAMPLE = "Example: rl-rewriter train my_collection/ --out policy/"
@@ -34,6 +35,10 @@ def train(
     logs: Annotated[
         Path | None, typer.Option(help="Learn from this decision log instead of judgements.")
     ] = None,
+    default_reward: Annotated[
+        float | None,
+        typer.Option(help="Reward of logged decisions without feedback; left out by default."),
+    ] = None,
     metrics: Annotated[
         Path | None, typer.Option(help="Folder for training metrics (JSON lines, TensorBoard).")
     ] = None,
@@ -49,7 +54,8 @@ def train(
 
         refuse_other_content(out)
         if logs is not None:
-            _from_logs(current, logs, data, out, metrics, settings, measure, store, run.seed)
+            source = _Source(logs, default_reward, data)
+            _from_logs(current, source, out, metrics, settings, measure, store, run.seed)
         elif data is not None:
             _from_judgements(current, data, out, metrics, settings, measure, store, run.seed)
         else:
@@ -89,10 +95,27 @@ def _from_judgements(
     current.finish(record, lambda console: show.train(console, out, report))
 
 
+@dataclass(frozen=True)
+class _Source:
+    """A log, what its decisions without feedback are worth, and what was searched."""
+
+    logs: Path
+    default_reward: float | None
+    data: str | None
+
+    def read(self) -> LoggedBandit:
+        """The log as arrays; problems go to standard error."""
+        from rl_rewriter.logs.dataset import dataset
+        from rl_rewriter.rewards.feedback import Expiry
+
+        bandit, report = dataset(self.logs, expiry=Expiry(default=self.default_reward))
+        notes([{"name": str(self.logs), "notes": report.problems}])
+        return bandit
+
+
 def _from_logs(
     current: Session,
-    logs: Path,
-    data: str | None,
+    source: _Source,
     out: Path,
     metrics: Path | None,
     settings: TrainOptions,
@@ -103,11 +126,10 @@ def _from_logs(
     from rl_rewriter.rewriter import RLQueryRewriter
 
     reference = settings.reference_policy()
-    rewriter = RLQueryRewriter(
-        _searched(current, data, measure, store), checkpoint=reference, seed=seed
-    )
+    searched = _searched(current, source.data, measure, store)
+    rewriter = RLQueryRewriter(searched, checkpoint=reference, seed=seed)
     report = rewriter.fit_logs(
-        logs,
+        source.read(),
         config=settings.offline(seed),
         reference=reference,
         on_progress=current.progress,

@@ -87,7 +87,7 @@ class Contenders:
         """Figures of each kind of query, in alphabetical order; none without kinds."""
         if kinds is None:
             return {}
-        names, number = np.unique(np.asarray(kinds), return_inverse=True)
+        names, number = sorted(set(kinds)), numbered(kinds)
         counts = np.bincount(number)
 
         def means(values: npt.ArrayLike) -> list[float]:
@@ -95,4 +95,4 @@ class Contenders:
 
         columns = (self.keep, self.fixed, self.oracle, self.differs)
         rows = zip(counts.tolist(), *map(means, columns), strict=True)
-        return {str(name): KindFigures(*row) for name, row in zip(names, rows, strict=True)}
+        return {name: KindFigures(*row) for name, row in zip(names, rows, strict=True)}

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rl_rewriter.errors import InputError, MissingExtraError
+from rl_rewriter.logs.columns import numbered
 
 Values = npt.NDArray[np.float64]
 DRAWS = 10_000
@@ -173,5 +174,4 @@ def group_numbers(groups: Sequence[str] | None, n: int) -> npt.NDArray[np.intp]:
         return np.arange(n)
     if len(groups) != n:
         raise InputError(f"got {len(groups)} groups for {n} queries")
-    _, index = np.unique(np.asarray(groups), return_inverse=True)
-    return np.asarray(index, dtype=np.intp)
+    return numbered(groups)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rl_rewriter.logs.columns import numbered
 from rl_rewriter.types import Matrix
 
 Values = npt.NDArray[np.float64]
@@ -54,9 +55,9 @@ class LoggedBandit:
     @cached_property
     def group_numbers(self) -> npt.NDArray[np.intp] | None:
         """Number of each row's group, ``(n,)``; None where each row is a group of its own."""
-        _, numbers = np.unique(np.asarray(self.groups), return_inverse=True)
+        numbers = numbered(self.groups)
         is_own = len(numbers) == 0 or int(numbers.max()) + 1 == len(numbers)
-        return None if is_own else np.asarray(numbers, dtype=np.intp)
+        return None if is_own else numbers
 
     def subset(self, rows: npt.ArrayLike) -> LoggedBandit:
         """Some rows, in the order given.

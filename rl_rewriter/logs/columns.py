@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,15 @@ from rl_rewriter.types import Matrix
 
 Integers = npt.NDArray[np.intp]
 MAX_SCHEMAS = 100
+
+
+def numbered(names: Sequence[str]) -> Integers:
+    """Number of each name among all of them in alphabetical order, ``(n,)``.
+
+    No array of text is made, which takes the length of the longest name for every one.
+    """
+    places = {name: place for place, name in enumerate(sorted(set(names)))}
+    return np.fromiter((places[name] for name in names), np.intp, len(names))
 
 
 class Ragged:

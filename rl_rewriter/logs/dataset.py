@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rl_rewriter.errors import InputError
 from rl_rewriter.logs.bandit import LoggedBandit, Values
 from rl_rewriter.logs.columns import Integers
-from rl_rewriter.logs.dataset_report import DatasetReport
+from rl_rewriter.logs.dataset_report import DatasetReport, off_scale_problem
 from rl_rewriter.logs.gathered_decisions import GatheredDecisions
 from rl_rewriter.logs.gathered_feedback import NO_ROW, GatheredFeedback
 from rl_rewriter.logs.joining import DecisionIndex
@@ -76,7 +76,7 @@ def dataset(
         default = expiry.default - composition.cost_weight * costs
         np.copyto(composed.rewards, default, where=fate.defaulted)
     schema, rows, states = _with_states(decisions, counts)
-    usable = _usable(rows, states, composed.rewards, fate.pending, counts)
+    usable = _usable(rows, states, composed, fate.pending, counts)
     rows, states = rows[usable], states[usable]
     if not len(rows):
         raise InputError(_nothing_left(source, n_decisions, counts, reading))
@@ -91,6 +91,7 @@ def dataset(
         counts=dict(+counts),
         feedback_counts=dict(+gathered.feedback_counts),
         skipped=dict(reading.skipped),
+        off_scale=composed.refused,
         problems=tuple(reading.problems),
     )
 
@@ -130,7 +131,7 @@ def _tell_refused(composed: Composed, counts: Counter[str], reading: ReadReport)
     for kind, n_refused in composed.refused.items():
         counts["off_scale"] += n_refused
         reading.tell(
-            f"{n_refused} feedback values of kind {kind!r} are off its scale",
+            off_scale_problem(kind, n_refused),
             "and were left out; describe it by RewardComposition(kinds={...: FeedbackKind(...)})",
         )
 
@@ -141,7 +142,7 @@ class _Fates:
 
     Attributes:
         pending: Feedback may still come.
-        defaulted: None came in time, and there is a default.
+        defaulted: None came in time, none off its scale either, and there is a default.
     """
 
     pending: Mask
@@ -153,7 +154,7 @@ def _fates(composed: Composed, times: Values, expiry: Expiry, now: float | None)
     has_none = np.isnan(composed.rewards)
     return _Fates(
         pending=is_young & (has_none | expiry.mature_only),
-        defaulted=has_none & ~is_young & (expiry.default is not None),
+        defaulted=has_none & ~composed.lost & ~is_young & (expiry.default is not None),
     )
 
 
@@ -171,15 +172,17 @@ def _with_states(
 
 
 def _usable(
-    rows: Integers, states: Matrix, rewards: Values, pending: Mask, counts: Counter[str]
+    rows: Integers, states: Matrix, composed: Composed, pending: Mask, counts: Counter[str]
 ) -> Mask:
     """Which of ``rows`` have a reward and a state of finite numbers, ``(r,)``."""
-    waits = pending[rows]
-    is_missing = ~waits & np.isnan(rewards[rows])
-    is_infinite = np.isinf(rewards[rows]) | ~np.isfinite(states).all(axis=1)
+    waits, rewards = pending[rows], composed.rewards[rows]
+    is_missing = ~waits & np.isnan(rewards)
+    is_lost = is_missing & composed.lost[rows]
+    is_infinite = np.isinf(rewards) | ~np.isfinite(states).all(axis=1)
     is_infinite &= ~(waits | is_missing)
     counts["pending"] += int(waits.sum())
-    counts["no_feedback"] += int(is_missing.sum())
+    counts["no_feedback"] += int((is_missing & ~is_lost).sum())
+    counts["off_scale"] += int(is_lost.sum())
     counts["infinite"] += int(is_infinite.sum())
     return np.asarray(~(waits | is_missing | is_infinite))
 
@@ -208,6 +211,7 @@ _HINTS = {
     "untrained": " (there was no policy to draw from: explore_untrained() gives one)",
     "deterministic": " (the most probable action, not drawn: serve with explore=True)",
     "no_feedback": " (nothing came of them: record feedback, or give a default reward)",
+    "off_scale": " (their feedback is off its scale: from 0 to 1 for a kind of one's own)",
     "pending": " (feedback may still come)",
 }
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from rl_rewriter.logs.schema import Problem
 
 Include = Literal["untrained", "deterministic"]
-_TOLERANCE = 1e-3
+PROBABILITY_TOLERANCE = 1e-3
+"""What logged probabilities may be off by, having been rounded."""
 
 _FALLBACK = Problem("fallback", "")
 _UNTRAINED = Problem("untrained", "")
@@ -35,16 +36,16 @@ def why_not_usable(record: Mapping[str, Any], include: Collection[Include] = ())
         return _UNTRAINED
     distribution, propensity = record.get("probabilities"), record.get("propensity")
     if not distribution:
-        if propensity is not None and propensity > 1.0 + _TOLERANCE:
+        if propensity is not None and propensity > 1.0 + PROBABILITY_TOLERANCE:
             return Problem("propensity", f"has a propensity of {propensity}, which is above 1")
         return None
     taken = distribution.get(record["action"], 0.0)
     if taken <= 0.0:
         return Problem("impossible", f"took {record['action']!r}, whose probability is 0")
     total = fsum(distribution.values())
-    if abs(total - 1.0) > _TOLERANCE:
+    if abs(total - 1.0) > PROBABILITY_TOLERANCE:
         return Problem("probabilities", f"has probabilities that sum to {total:.6g}, not 1")
-    if propensity is not None and abs(propensity - taken) > _TOLERANCE * taken:
+    if propensity is not None and abs(propensity - taken) > PROBABILITY_TOLERANCE * taken:
         return Problem(
             "propensity", f"has propensity {propensity:.6g} beside a probability of {taken:.6g}"
         )

@@ -71,7 +71,9 @@ class Exploration:
 
     def _base(self, policy: Probabilities) -> Probabilities:
         if self.around == "policy":
-            sharpened = policy ** (1.0 / self.temperature)
+            # Relative to the most probable action, which stays at 1: a power may not lose them all.
+            relative = policy / policy.max(axis=1, keepdims=True)
+            sharpened = relative ** (1.0 / self.temperature)
             return np.asarray(sharpened / sharpened.sum(axis=1, keepdims=True))
         base = np.zeros_like(policy)
         best = policy.argmax(axis=1) if self.around == "greedy" else 0

@@ -88,11 +88,13 @@ class Composed:
             is beyond the range of numbers.
         parts: Kind -> worth before weighting, ``(n,)``, NaN where none came; "cost" last.
         refused: Kind -> how many values were off its scale.
+        lost: Decisions whose every value that would count was off its scale, ``(n,)``.
     """
 
     rewards: Values
     parts: Mapping[str, Values]
     refused: Mapping[str, int]
+    lost: npt.NDArray[np.bool_]
 
 
 def compose(feedback: FeedbackColumns, costs: Values, composition: RewardComposition) -> Composed:
@@ -112,13 +114,14 @@ def _compose(feedback: FeedbackColumns, costs: Values, composition: RewardCompos
     parts: dict[str, Values] = {}
     refused: dict[str, int] = {}
     total, weight_sum, came = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool)
+    lost = np.zeros(n, dtype=bool)
     for number, name in enumerate(feedback.names):
         weight = composition.weight(name)
         if not weight:
             continue
-        part, n_refused = _part(feedback, number, kind_named(name, composition.kinds), n)
-        if n_refused:
-            refused[name] = n_refused
+        part, off_scale = _part(feedback, number, kind_named(name, composition.kinds), n)
+        if len(off_scale):
+            refused[name], lost[off_scale] = len(off_scale), True
         here = np.isfinite(part)
         total[here] += weight * part[here]
         weight_sum[here] += weight
@@ -128,16 +131,20 @@ def _compose(feedback: FeedbackColumns, costs: Values, composition: RewardCompos
         total /= np.where(came, weight_sum, 1.0)
     parts["cost"] = costs
     rewards = np.where(came, total - composition.cost_weight * costs, np.nan)
-    return Composed(rewards, parts, refused)
+    return Composed(rewards, parts, refused, lost & ~came)
 
 
-def _part(feedback: FeedbackColumns, number: int, kind: FeedbackKind, n: int) -> tuple[Values, int]:
-    """Worth of one kind for each decision, ``(n,)`` with NaN where none came, and the refused."""
+def _part(
+    feedback: FeedbackColumns, number: int, kind: FeedbackKind, n: int
+) -> tuple[Values, npt.NDArray[np.intp]]:
+    """Worth of one kind for each decision, ``(n,)`` with NaN where none came; rows of the refused."""
     chosen = np.flatnonzero(feedback.kinds == number)
-    worth = kind.worth(feedback.values[chosen])
+    raw = feedback.values[chosen]
+    worth = kind.among(raw).worth(raw)
     usable = np.isfinite(worth)
+    off_scale = feedback.rows[chosen[~usable]]
     chosen, worth = chosen[usable], worth[usable]
-    rows, n_refused = feedback.rows[chosen], int((~usable).sum())
+    rows = feedback.rows[chosen]
     discounts = np.ones(len(chosen))
     if kind.by_position:
         ranks = np.maximum(feedback.positions[chosen], 0)
@@ -152,4 +159,4 @@ def _part(feedback: FeedbackColumns, number: int, kind: FeedbackKind, n: int) ->
     else:
         order = np.argsort(feedback.times[chosen], kind="stable")
         part[rows[order]] = worth[order]  # of equal rows the last one stays
-    return part, n_refused
+    return part, off_scale

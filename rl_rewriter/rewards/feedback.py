@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -34,6 +34,8 @@ class FeedbackKind:
         rule: Of several: the "last" one, their "mean" or "max".
         by_position: A value about the document at rank ``r`` (from 0) weighs ``1 / log2(r + 2)``,
             nDCG's discount: under "max" it is multiplied, under "mean" the mean is a weighted one.
+        from_zero: Where none of all values of a log is negative, ``low`` is 0: some write a bad
+            outcome as -1 and some as 0, and which of them only the whole log tells.
     """
 
     low: float = 0.0
@@ -41,6 +43,7 @@ class FeedbackKind:
     sigma: float | None = None
     rule: Rule = "last"
     by_position: bool = False
+    from_zero: bool = False
 
     def __post_init__(self) -> None:
         """Refuse empty scales and rules that mean nothing."""
@@ -54,6 +57,20 @@ class FeedbackKind:
             raise InputError(f'rule must be "last", "mean" or "max", got {self.rule!r}')
         if self.by_position and self.rule == "last":
             raise InputError('by_position needs the rule "mean" or "max"')
+
+    def among(self, raw: Values) -> FeedbackKind:
+        """The scale that holds beside all values of this kind in a log, ``(f,)``."""
+        if self.from_zero and not (raw < 0.0).any():
+            return replace(self, low=0.0, from_zero=False)
+        return self
+
+    def is_on_scale(self, raw: float) -> bool:
+        """Whether one value is worth something."""
+        if self.sigma is not None:
+            return raw >= self.low
+        if math.isinf(self.high):
+            return math.isfinite(raw)
+        return self.low <= raw <= self.high
 
     def worth(self, raw: Values) -> Values:
         """Worth of raw values, same shape; NaN where one is off the scale."""
@@ -74,7 +91,7 @@ KINDS: Mapping[str, FeedbackKind] = MappingProxyType(
             sigma=SATISFIED_SECONDS / math.sqrt(2.0 * math.log(2.0)), rule="max"
         ),
         "copy": FeedbackKind(rule="max"),
-        "thumb": FeedbackKind(low=-1.0),
+        "thumb": FeedbackKind(low=-1.0, from_zero=True),
         "rating": FeedbackKind(low=1.0, high=5.0),
         "answer_grade": FeedbackKind(rule="mean"),
         "resolved": FeedbackKind(),
@@ -87,7 +104,8 @@ KINDS: Mapping[str, FeedbackKind] = MappingProxyType(
 
 - click: 0 or 1, for a document or the whole list; dwell_seconds: 30 seconds are worth one half;
   copy: 0 or 1.
-- thumb: -1 (down), 0 (neither) or 1 (up); rating: 1 to 5; answer_grade: 0 to 1; resolved: 0 or 1.
+- thumb: -1 (down), 0 (neither) or 1 (up); 0 (down) or 1 (up) in a log that holds no negative one.
+- rating: 1 to 5; answer_grade: 0 to 1; resolved: 0 or 1.
 - relevance: grade of one returned document, 0 to 1; judge: what a judge hook says, 0 to 1.
 - reward: any number, taken as it is.
 

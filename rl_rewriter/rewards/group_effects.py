@@ -26,9 +26,12 @@ def predicted_with_groups(
 
     ``q(x, a) + u``: to the model of :func:`~rl_rewriter.rewards.outcome_model.cross_fitted` comes
     what the *other* rows of the same group earned beyond their predictions. Model and effects are
-    fitted in turn (backfitting: Breiman and Friedman, 1985). No row's own reward is in its
-    prediction, so that doubly robust estimates stay unbiased. Where queries or users come back, the
-    effects take out what makes a reward high or low whatever is done.
+    fitted in turn (backfitting: Breiman and Friedman, 1985). A row's own reward is in its
+    prediction by a share that vanishes as ``1 / n`` only: never directly, but a row moves the model
+    of the other folds, that their effects, and these the model that predicts the row (measured at
+    300 rows: a reward that is higher by 1 moves its own prediction by .003). So doubly robust
+    estimates are unbiased but for that share. Where queries or users come back, the effects take
+    out what makes a reward high or low whatever is done.
 
     Args:
         states: Raw features, ``(n, d)``.
@@ -77,5 +80,6 @@ def others_effects(residuals: Values, groups: Index) -> Values:
     between = float(residuals.var()) - within
     if between <= 0.0:
         return np.zeros(len(residuals))
-    others = sums[groups] - residuals
-    return np.asarray(others / (counts[groups] - 1.0 + within / between))
+    others, weights = sums[groups] - residuals, counts[groups] - 1.0 + within / between
+    effects = np.zeros(len(residuals))  # those of rows that are alone, where nothing varies within
+    return np.divide(others, weights, out=effects, where=weights > 0.0)

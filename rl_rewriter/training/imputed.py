@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -24,7 +25,7 @@ class ImputeConfig:
 
     Attributes:
         estimator: "dr" corrects predicted rewards by importance-weighted residuals, "dm" trusts the
-            prediction, "ips" corrects the mean reward alone, without a model.
+            prediction, "ips" predicts nothing but the mean reward of the log.
         largest_weight: Importance weights are cut here: less variance for some bias. At 1 an action
             is worth what was observed where it was taken, and what is predicted elsewhere; where
             no more than four actions are drawn alike, nothing is cut by default.
@@ -49,6 +50,19 @@ class ImputeConfig:
             raise InputError(f"least_records must be at least 1, got {self.least_records}")
 
 
+def require_states(log: LoggedBandit) -> None:
+    """Refuse a log that says nothing of its queries.
+
+    Raises:
+        InputError: No states were logged.
+    """
+    if not log.states.shape[1]:
+        raise InputError(
+            "the log holds no states, so nothing can be learned from it: log with this package's "
+            "rewriter (explore_untrained() starts without a policy), which writes them"
+        )
+
+
 def supported(log: LoggedBandit, least_records: int) -> npt.NDArray[np.bool_]:
     """Actions that were taken often enough to be learned about, ``(m,)``; keep always is one."""
     taken = np.bincount(log.actions, minlength=len(log.action_names)) >= least_records
@@ -63,8 +77,8 @@ def imputed_table(log: LoggedBandit, config: ImputeConfig) -> RewardTable:
 
     With ``c`` infinite its mean under a policy is the doubly robust estimate of the policy's value
     (Dudik et al., 2011), so that training and choosing on this table is off-policy REINFORCE with
-    that estimate as reward; a finite ``c`` is the clipped form (Su et al., 2020). ``q`` never saw
-    the row it predicts. Where the propensity isn't known, the prediction stands as it is.
+    that estimate as reward; a finite ``c`` is the clipped form (Su et al., 2020). ``q`` is
+    cross-fitted. Where the propensity isn't known, the prediction stands as it is.
 
     Args:
         log: Decisions with states.
@@ -73,11 +87,7 @@ def imputed_table(log: LoggedBandit, config: ImputeConfig) -> RewardTable:
     Raises:
         InputError: The log holds no states, or too little to fit a model.
     """
-    if not log.states.shape[1]:
-        raise InputError(
-            "the log holds no states, so nothing can be learned from it: log with this package's "
-            "rewriter (explore_untrained() starts without a policy), which writes them"
-        )
+    require_states(log)
     predicted = _predicted(log, config)
     rows = np.arange(len(log))
     weights = np.nan_to_num(1.0 / log.propensities, nan=0.0)
@@ -85,7 +95,32 @@ def imputed_table(log: LoggedBandit, config: ImputeConfig) -> RewardTable:
         weights = np.zeros(len(log))
     residuals = log.rewards - predicted[rows, log.actions]
     predicted[rows, log.actions] += np.minimum(weights, config.largest_weight) * residuals
-    values = np.where(log.mask, predicted, predicted[:, :1])
+    return _as_table(log, np.where(log.mask, predicted, predicted[:, :1]))
+
+
+def imputed_apart(
+    log: LoggedBandit, rows: tuple[Sequence[int], Sequence[int]], config: ImputeConfig
+) -> RewardTable:
+    """One table in which each part of the log is imputed from its own rewards alone.
+
+    What is learned on one part can then be judged on the other: a model of all rewards would carry
+    the training rows' accidents into the held-out rewards.
+
+    Args:
+        log: Decisions with states.
+        rows: The two parts, which together name every row.
+        config: Settings.
+
+    Raises:
+        InputError: As for :func:`imputed_table`.
+    """
+    values = np.empty((len(log), len(log.action_names)))
+    for part in rows:
+        values[np.asarray(part, dtype=np.intp)] = imputed_table(log.subset(part), config).values
+    return _as_table(log, values)
+
+
+def _as_table(log: LoggedBandit, values: Table) -> RewardTable:
     return RewardTable(
         query_ids=log.decision_ids,
         action_names=log.action_names,
@@ -98,15 +133,16 @@ def imputed_table(log: LoggedBandit, config: ImputeConfig) -> RewardTable:
 
 def _predicted(log: LoggedBandit, config: ImputeConfig) -> Table:
     """Cross-fitted rewards ``(n, m)``."""
-    groups, states = log.group_numbers, log.states
+    n_actions = len(log.action_names)
     if config.estimator == "ips":
-        groups, states = None, states[:, :0]
-    return predicted_with_groups(
-        states,
+        return np.full((len(log), n_actions), log.rewards.mean())
+    predicted = predicted_with_groups(
+        log.states,
         log.actions,
         log.rewards,
-        len(log.action_names),
-        groups=groups,
+        n_actions,
+        groups=log.group_numbers,
         kin=kin_of(log.action_names),
         config=config.model,
     )
+    return np.clip(predicted, log.rewards.min(), log.rewards.max(), out=predicted)

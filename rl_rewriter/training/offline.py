@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,28 @@ from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import InputError, MissingExtraError
 from rl_rewriter.features.feature_set import FeatureSet, features_of
 from rl_rewriter.logs.bandit import LoggedBandit
+from rl_rewriter.logs.marks import marks_of
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.policies.protocols import Mask
 from rl_rewriter.policies.reference import HeldTo
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.config import FitConfig
-from rl_rewriter.training.imputed import ImputeConfig, imputed_table, supported
+from rl_rewriter.training.imputed import (
+    ImputeConfig,
+    imputed_apart,
+    require_states,
+    supported,
+)
+from rl_rewriter.training.loop import greedy
+from rl_rewriter.training.offline_report import (
+    LogFitReport,
+    interval_of_gain,
+    offline_warnings,
+)
 from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows, training_rows
 from rl_rewriter.training.references import held_to_checkpoint, held_to_log
 from rl_rewriter.training.report import versions
 from rl_rewriter.types import OnProgress
-
-FEW_RECORDS = 1000
-"""Below this number of decisions a warning is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,37 +56,6 @@ class OfflineConfig:
     impute: ImputeConfig = field(default_factory=ImputeConfig)
     betas: tuple[float, ...] = ()
     hold_to_log: bool = False
-
-
-@dataclass(frozen=True)
-class LogFitReport:
-    """How learning from a log went on its held-out records.
-
-    Attributes:
-        policy_version: Version of the chosen policy.
-        seconds: Wall time by stage: impute, train.
-        episodes: Episodes trained on.
-        n_records: Decisions learned from and chosen by.
-        validation: Estimated mean reward of keep, of the action that is best on the training
-            records ("best_fixed") and of the policy, on held-out records: an estimate from what was
-            logged, not a truth.
-        beta: Weight of the KL term of the chosen policy.
-        kl: KL to the reference, in nats.
-        best_fixed: The action that is estimated best for all records alike.
-        unsupported: Actions that were logged too rarely to be learned about.
-        warnings: What a reader should know.
-    """
-
-    policy_version: str
-    seconds: Mapping[str, float]
-    episodes: int
-    n_records: int
-    validation: Mapping[str, float]
-    beta: float
-    kl: float
-    best_fixed: str
-    unsupported: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
 
 
 def fit_policy_to_logs(
@@ -113,12 +90,14 @@ def fit_policy_to_logs(
     tell = on_progress or (lambda stage, done, total: None)
     features = _features(log)
     actions, learnable = _learnable(log, known, config)
+    rows = training_rows(learnable.groups, config.fit)
     started = time.perf_counter()
-    table = _of_actions(imputed_table(learnable, config.impute), actions.names)
+    table = _of_actions(imputed_apart(learnable, rows, config.impute), actions.names)
     held = _held(table, learnable, config, reference)
     imputed_after = time.perf_counter() - started
-    fitted, beta = _best(table, features, learnable, held, config, tell, metrics_dir)
+    fitted, beta = _best(table, features, rows, held, config, tell, metrics_dir)
     unsupported = tuple(name for name in log.action_names if name not in actions.names)
+    gain = _gain(fitted, learnable, rows[1])
     report = LogFitReport(
         policy_version=fitted.outcome.policy.version,
         seconds={
@@ -128,11 +107,19 @@ def fit_policy_to_logs(
         episodes=config.fit.reinforce.episodes * max(1, len(config.betas)),
         n_records=len(learnable),
         validation=fitted.outcome.validation,
+        gain_ci95=gain,
         beta=beta,
         kl=fitted.outcome.kl,
-        best_fixed=actions.names[int(table.values.mean(axis=0).argmax())],
+        best_fixed=actions.names[int(table.values[rows[0]].mean(axis=0).argmax())],
         unsupported=unsupported,
-        warnings=_warnings(len(learnable), unsupported, statistics, fitted.outcome.validation),
+        learned_from=marks_of(learnable.decision_ids),
+        warnings=offline_warnings(
+            len(learnable),
+            int(np.isnan(learnable.propensities).sum()),
+            unsupported,
+            statistics,
+            gain,
+        ),
     )
     checkpoint = Checkpoint(
         fitted.outcome.policy, actions, fitted.features, statistics, _summary(config, report)
@@ -141,6 +128,12 @@ def fit_policy_to_logs(
 
 
 def _features(log: LoggedBandit) -> FeatureSet:
+    require_states(log)
+    if np.isnan(log.propensities).all():
+        raise InputError(
+            "no decision of the log has a propensity, so nothing can be learned from it: log with "
+            "exploration, whose probabilities are written down"
+        )
     features = features_of(log.columns_fingerprint)
     if features is None or len(features.columns) != log.states.shape[1]:
         raise InputError(
@@ -194,14 +187,13 @@ def _held(
 def _best(
     table: RewardTable,
     features: FeatureSet,
-    log: LoggedBandit,
+    rows: tuple[list[int], list[int]],
     held: HeldTo | None,
     config: OfflineConfig,
     tell: OnProgress,
     metrics_dir: Path | None,
 ) -> tuple[FittedOnRows, float]:
     """The policy of the weight of the KL term that is worth most on the held-out records."""
-    rows = training_rows(log.groups, config.fit)
     found: list[tuple[FittedOnRows, float]] = []
     for beta in config.betas or (config.fit.reinforce.kl.beta,):
         kl = replace(config.fit.reinforce.kl, beta=beta)
@@ -214,31 +206,13 @@ def _best(
     return max(found, key=lambda one: one[0].outcome.validation["policy"])
 
 
-def _warnings(
-    n_records: int,
-    unsupported: tuple[str, ...],
-    statistics: CollectionStatistics,
-    validation: Mapping[str, float],
-) -> tuple[str, ...]:
-    found = []
-    if n_records < FEW_RECORDS:
-        found.append(
-            f"only {n_records} usable decisions: the policy may follow their accidents; collect at "
-            f"least {FEW_RECORDS}"
-        )
-    if unsupported:
-        found.append(
-            f"{len(unsupported)} actions are unknown or were logged too rarely to be learned "
-            f"about, such as {unsupported[0]!r}"
-        )
-    if not statistics.n_documents:
-        found.append(
-            "the collection's term weights aren't known: name the collection, or a policy that was "
-            "made over it, lest actions on words see every term as equally rare"
-        )
-    if validation["policy"] <= validation["keep"]:
-        found.append("the policy is not above keep on the held-out records")
-    return tuple(found)
+def _gain(
+    fitted: FittedOnRows, log: LoggedBandit, validation_rows: list[int]
+) -> tuple[float, float]:
+    """Interval of the policy's gain over keep on the held-out records."""
+    held_out = fitted.table.subset(validation_rows)
+    gains = greedy(fitted.outcome.policy, held_out, held_out.rewards)
+    return interval_of_gain(gains, [log.groups[row] for row in validation_rows])
 
 
 def _summary(config: OfflineConfig, report: LogFitReport) -> dict[str, Any]:
@@ -251,5 +225,5 @@ def _summary(config: OfflineConfig, report: LogFitReport) -> dict[str, Any]:
             "impute": asdict(config.impute),
         },
         "versions": versions(),
-        **asdict(report),
+        **report.to_json(),
     }

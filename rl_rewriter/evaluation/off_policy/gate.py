@@ -13,10 +13,16 @@ from rl_rewriter.evaluation.off_policy.contributions import Contributions, Part
 from rl_rewriter.evaluation.off_policy.estimators import ESTIMATORS
 from rl_rewriter.evaluation.off_policy.gate_config import GateConfig
 from rl_rewriter.evaluation.off_policy.intervals import StudentT, normal_quantile, student_t
-from rl_rewriter.evaluation.off_policy.objections import Objection, about_overlap, about_records
+from rl_rewriter.evaluation.off_policy.objections import (
+    Objection,
+    about_feedback,
+    about_overlap,
+    about_records,
+)
 from rl_rewriter.evaluation.off_policy.sample import LoggedSample, Table
 from rl_rewriter.evaluation.off_policy.verdict import Verdict
 from rl_rewriter.evaluation.significance import holm
+from rl_rewriter.logs.dataset_report import DatasetReport
 
 _FEW = 200
 """Below so many records a reward model adds more noise than it removes."""
@@ -45,6 +51,7 @@ def gate(
     config: GateConfig | None = None,
     *,
     age_days: float | None = None,
+    read: DatasetReport | None = None,
 ) -> dict[str, Verdict]:
     """Decide for each candidate whether it may replace the baseline.
 
@@ -61,12 +68,14 @@ def gate(
         baseline: What they have to beat.
         config: Thresholds.
         age_days: Age of the latest record; None where unknown.
+        read: What became of the log that the records are of; None where they are of none.
 
     Returns:
         Name -> verdict.
     """
     config = config or GateConfig()
-    cases = [_case(sample, baseline, config, age_days) for sample in candidates.values()]
+    doubt = next(about_feedback(read), None) if read is not None else None
+    cases = [_case(sample, baseline, config, age_days, doubt) for sample in candidates.values()]
     p_values = holm([c.gain.p_above(config.margin) if c.gain else 1.0 for c in cases])
     return {
         name: _verdict(case, baseline.name, config, p_value, len(cases))
@@ -92,7 +101,11 @@ class _Case:
 
 
 def _case(
-    sample: LoggedSample, baseline: Baseline, config: GateConfig, age_days: float | None
+    sample: LoggedSample,
+    baseline: Baseline,
+    config: GateConfig,
+    age_days: float | None,
+    doubt: Objection | None,
 ) -> _Case:
     known = np.flatnonzero(~np.isnan(sample.propensities))
     usable = sample.subset(known) if 0 < len(known) < len(sample) else sample
@@ -103,7 +116,8 @@ def _case(
     overlaps = [about_overlap(usable, "the policy", config)]
     if rival is not None and baseline.target is not None:
         overlaps.append(about_overlap(rival, baseline.name, config))
-    objection = next(chain(objections, *overlaps), None)
+    doubts = () if doubt is None else (doubt,)
+    objection = next(chain(doubts, objections, *overlaps), None)
     estimator = _estimator(usable, config)
     gain = None
     is_weighted = usable.weights.any() and (rival is None or rival.weights.any())
@@ -181,16 +195,23 @@ def _in_words(
     if gain is None:
         return "the gain can't be estimated: the log holds no decision that the policy would take"
     bound = gain.lower_bound(config.level)
-    corrected = f", p = {p_value:.2g} over {n_candidates} candidates" if n_candidates > 1 else ""
     seen = (
-        f"{gain.value:+.4f} over {baseline}, at least {bound:+.4f} with {config.level:.0%} "
-        f"confidence{corrected}"
+        f"{gain.value:+.4f} over {baseline}, at least {bound:+.4f} with {100 * config.level:g}% "
+        f"confidence"
     )
+    if n_candidates > 1:
+        verb = "is" if needed == 0 else "is not"
+        seen += (
+            f", p = {p_value:.2g} {verb} below {1.0 - config.level:.3g} after correction for "
+            f"{n_candidates} candidates"
+        )
     if needed == 0:
         return f"the gain is shown: {seen}, above the margin {config.margin:g}"
     if needed is None:
         return f"no gain above the margin {config.margin:g}: {seen}"
+    is_above = n_candidates > 1 and bound > config.margin
+    short = "" if is_above else f", not above the margin {config.margin:g}"
     return (
-        f"the gain isn't shown: {seen}, not above the margin {config.margin:g}; about {needed} "
+        f"the gain isn't shown: {seen}{short}; about {needed} "
         "more records like these would show a gain of this size"
     )

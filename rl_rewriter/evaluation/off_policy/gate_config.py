@@ -53,3 +53,7 @@ class GateConfig:
                 "min_ess must not be negative and min_records at least 2, got "
                 f"{self.min_ess} and {self.min_records}"
             )
+        if self.max_age_days is not None and not self.max_age_days >= 0:  # false for NaN
+            raise InputError(
+                f"max_age_days must be a number of days from 0 on, got {self.max_age_days}"
+            )

@@ -19,6 +19,8 @@ from rl_rewriter.evaluation.off_policy.contributions import Contributions
 from rl_rewriter.evaluation.off_policy.sample import Index
 
 Interval = tuple[float, float]
+_ROUNDING = 1e-12
+"""Differences that are 0 on paper, relative to values of 1 and above."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class StudentT:
 
     def p_above(self, threshold: float) -> float:
         """One-sided p-value of the hypothesis that the true value is at most ``threshold``."""
-        if self.error == 0.0:
-            return 0.0 if self.value > threshold else 1.0
+        if self.error <= _ROUNDING * max(1.0, abs(self.value)):
+            return 0.0 if self.value > threshold + _ROUNDING else 1.0
         return t_tail(self.freedom, (self.value - threshold) / self.error)
 
     def _reach(self, probability: float) -> float:

@@ -6,9 +6,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from rl_rewriter.evaluation.off_policy.diagnostics import overlap
 from rl_rewriter.evaluation.off_policy.gate_config import GateConfig
 from rl_rewriter.evaluation.off_policy.sample import LoggedSample
+from rl_rewriter.logs.dataset_report import DatasetReport
+
+_MUCH_OFF_SCALE = 0.01
+"""Above this share, what couldn't be read is more than slips of the pen."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,7 @@ class Objection:
 def about_records(
     n: int, usable: LoggedSample | None, config: GateConfig, age_days: float | None
 ) -> Iterator[Objection]:
-    """Whether there are records enough, and new enough.
+    """Whether there are records enough, of unlike outcomes, and new enough.
 
     Args:
         n: Records, those without a propensity included.
@@ -41,6 +47,11 @@ def about_records(
             "log decisions of a policy that explores"
         )
         return
+    if np.ptp(usable.rewards) == 0.0:
+        yield Objection(
+            f"all rewards are {usable.rewards[0]:g}: nothing tells actions apart; log bad outcomes "
+            "too, or give --default-reward"
+        )
     short = config.min_records - usable.n_independent
     if short > 0:
         what = "records" if usable.groups is None else "conversations"
@@ -57,6 +68,28 @@ def about_records(
         )
 
 
+def about_feedback(read: DatasetReport) -> Iterator[Objection]:
+    """Whether rewards were lost on the way from the log, the bad ones perhaps.
+
+    Feedback off its scale is left out, mostly that of one sign: -1 on a scale from 0 to 1.
+
+    Args:
+        read: What became of the log.
+    """
+    values, decisions = read.feedback_counts.get("off_scale", 0), read.counts.get("off_scale", 0)
+    share = max(
+        values / max(read.feedback, 1),
+        decisions / max(read.rows + decisions, 1),
+    )
+    if share > _MUCH_OFF_SCALE:
+        kinds = ", ".join(repr(kind) for kind in read.off_scale)
+        yield Objection(
+            f"{values} of {read.feedback} feedback values are off their scale (of kind {kinds}) "
+            f"and {decisions} decisions lost their reward, the bad ones perhaps: write them on "
+            "the scale, from 0 to 1 for a kind of one's own"
+        )
+
+
 def about_overlap(sample: LoggedSample, whose: str, config: GateConfig) -> Iterator[Objection]:
     """Whether the records are about this policy at all.
 
@@ -69,7 +102,7 @@ def about_overlap(sample: LoggedSample, whose: str, config: GateConfig) -> Itera
     if found.outside_support > config.max_outside_support:
         yield Objection(
             f"{found.outside_support:.1%} of the decisions of {whose} are actions that were never "
-            f"logged or had no chance, more than {config.max_outside_support:.0%}: log with a "
+            f"logged or had no chance, more than {100 * config.max_outside_support:g}%: log with a "
             "policy that gives them some"
         )
     if found.ess < config.min_ess:

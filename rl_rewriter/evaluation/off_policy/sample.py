@@ -9,15 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rl_rewriter.errors import InputError
+from rl_rewriter.logs.usable import PROBABILITY_TOLERANCE
 
 Values = npt.NDArray[np.float64]
 """Shape ``(n,)``: one number a record."""
 Index = npt.NDArray[np.intp]
 Table = npt.NDArray[np.float64]
 """Shape ``(n, m)``: one number a record and action."""
-
-_TOLERANCE = 1e-3
-"""What logged probabilities may be off by, having been rounded."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,7 +80,7 @@ class LoggedSample:
                 f"{self.actions.min()} to {self.actions.max()}"
             )
         known = self.propensities[~np.isnan(self.propensities)]
-        if len(known) and not (known.min() > 0 and known.max() <= 1 + _TOLERANCE):
+        if len(known) and not (known.min() > 0 and known.max() <= 1 + PROBABILITY_TOLERANCE):
             raise InputError(
                 f"propensities of logged actions must lie in (0, 1], got {known.min()} to "
                 f"{known.max()}"
@@ -93,7 +91,7 @@ class LoggedSample:
             array = getattr(self, name)
             # Comparisons with NaN are false: unknown rows of logging pass.
             if array is not None and (
-                (array < 0).any() or (np.abs(array.sum(axis=1) - 1) > _TOLERANCE).any()
+                (array < 0).any() or (np.abs(array.sum(axis=1) - 1) > PROBABILITY_TOLERANCE).any()
             ):
                 raise InputError(f"rows of {name} must be probabilities that sum to 1")
 

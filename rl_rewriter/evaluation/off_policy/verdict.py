@@ -46,4 +46,5 @@ class Verdict:
             "estimator": self.estimator,
             "reason": self.reason,
             "records_needed": self.records_needed,
+            "p_value": self.p_value,
         }

@@ -129,9 +129,9 @@ class Gathering:
         reading.skipped[_UNKNOWN] += 1
         if self._stranger:
             return
-        tool, others = self._importer.tool, tools_of(row)
+        tool, others = self._importer.tool, sorted(tools_of(row))
         keys = ", ".join(str(key)[:40] for key in list(row)[:8])
-        advice = f"; it looks like an export of {others[0]}" if others else ""
+        advice = f"; it looks like an export of {' or '.join(others)}" if others else ""
         self._stranger = (
             f"{reading.file} holds no row of {tool}: {reading.unit} {reading.number} has the keys "
             f"{keys}{advice}"

@@ -1,0 +1,101 @@
+"""What learning from a log did, for people and for the checkpoint's manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rl_rewriter.text.statistics import CollectionStatistics
+
+FEW_RECORDS = 1000
+"""Below this number of decisions a warning is given."""
+_TWO_SIDED = 1.96
+
+
+@dataclass(frozen=True)
+class LogFitReport:
+    """How learning from a log went on its held-out records.
+
+    Attributes:
+        policy_version: Version of the chosen policy.
+        seconds: Wall time by stage: impute, train.
+        episodes: Episodes trained on.
+        n_records: Decisions learned from and chosen by.
+        validation: Estimated mean reward of keep, of the action that is best on the training
+            records ("best_fixed") and of the policy, on held-out records: an estimate from what was
+            logged, not a truth, and of the policy that looked best there.
+        gain_ci95: Interval of the policy's estimated gain over keep on these records.
+        beta: Weight of the KL term of the chosen policy.
+        kl: KL to the reference, in nats.
+        best_fixed: The action that is estimated best for all records alike.
+        unsupported: Actions that are unknown or were logged too rarely to be learned about.
+        learned_from: Marks of the decisions learned from, so that a judge can recognise them.
+        warnings: What a reader should know.
+    """
+
+    policy_version: str
+    seconds: Mapping[str, float]
+    episodes: int
+    n_records: int
+    validation: Mapping[str, float]
+    gain_ci95: tuple[float, float]
+    beta: float
+    kl: float
+    best_fixed: str
+    unsupported: tuple[str, ...]
+    learned_from: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """All of it, for a manifest."""
+        return asdict(self)
+
+
+def interval_of_gain(gains: npt.NDArray[np.float64], groups: Sequence[str]) -> tuple[float, float]:
+    """95% interval of a mean gain ``(n,)`` whose rows come in groups (normal, cluster-robust)."""
+    number: dict[str, int] = {}
+    index = np.asarray([number.setdefault(group, len(number)) for group in groups], dtype=np.intp)
+    mean = float(gains.mean())
+    sums = np.bincount(index, weights=gains - mean)
+    reach = _TWO_SIDED * float(np.sqrt(np.square(sums).sum())) / len(gains)
+    return mean - reach, mean + reach
+
+
+def offline_warnings(
+    n_records: int,
+    without_propensity: int,
+    unsupported: Sequence[str],
+    statistics: CollectionStatistics,
+    gain_ci95: tuple[float, float],
+) -> tuple[str, ...]:
+    """What a reader should know before relying on the policy."""
+    found = []
+    if n_records < FEW_RECORDS:
+        found.append(
+            f"only {n_records} usable decisions: the policy may follow their accidents; collect at "
+            f"least {FEW_RECORDS}"
+        )
+    if without_propensity:
+        found.append(
+            f"{without_propensity} decisions have no propensity: what else would have come of them "
+            "is predicted, and nothing corrects the prediction"
+        )
+    if unsupported:
+        found.append(
+            f"{len(unsupported)} actions are unknown or were logged too rarely to be learned "
+            f"about, such as {unsupported[0]!r}"
+        )
+    if not statistics.n_documents:
+        found.append(
+            "the collection's term weights aren't known: name the collection, or a policy that was "
+            "made over it, lest actions on words see every term as equally rare"
+        )
+    if gain_ci95[0] <= 0:
+        found.append(
+            f"no gain is shown on the held-out records: the policy is {sum(gain_ci95) / 2:+.3f} "
+            f"over keep there (95% interval {gain_ci95[0]:+.3f} to {gain_ci95[1]:+.3f})"
+        )
+    return tuple(found)
