@@ -47,7 +47,8 @@ def as_history(messages: Sequence[Any]) -> tuple[Turn, ...]:
 
     Args:
         messages: LangChain messages, LlamaIndex ChatMessages, (role, text) pairs, mappings with
-            "role" and "content", :class:`Turn`, or plain strings (user and assistant alternating).
+            "role" and "content" (or "text"), :class:`Turn`, or plain strings (user and assistant
+            alternating).
 
     Raises:
         InputError: A message is none of these.
@@ -70,7 +71,12 @@ def _from_message(message: Any) -> Turn | None:
     if isinstance(message, tuple | list) and len(message) == 2:
         role, content = message
     elif isinstance(message, dict):
-        role, content = message.get("role", message.get("type")), message.get("content")
+        role = message.get("role", message.get("type"))
+        content = message.get("content", message.get("text"))
+        if role is None or not {"content", "text"} & message.keys():
+            raise InputError(
+                f'a turn of the history needs "role" and "content", got {sorted(message)[:5]}'
+            )
     elif hasattr(message, "content"):
         role = getattr(message, "role", None) or getattr(message, "type", None)
         content = message.content

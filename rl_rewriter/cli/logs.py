@@ -19,6 +19,7 @@ from rl_rewriter.cli.shared import with_options
 if TYPE_CHECKING:
     from rl_rewriter.logs.report import ReadReport
     from rl_rewriter.logs.summary import LogSummary
+    from rl_rewriter.logs.window import Window
 
 logs_app = typer.Typer(
     name="logs",
@@ -55,14 +56,30 @@ def convert(
         Path, typer.Option(help="File to write; .parquet, .gz or any other name for JSON lines.")
     ],
     strict: Strict = False,
+    since: Annotated[
+        str | None, typer.Option(help="Decisions from this date, time or epoch second on; UTC.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Decisions before this date, time or epoch second; UTC.")
+    ] = None,
     *,
     run: RunOptions,
 ) -> None:
-    """Write a log with its rotated files as one file: JSON lines or Parquet."""
+    """Write a log with its rotated files, or a part of its time, as one file.
+
+    Feedback goes with its decision whatever its own time, so that a log can be divided into one to
+    learn from (--until DATE) and one to judge by (--since DATE).
+    """
     with session(run) as current:
         from rl_rewriter.logs.convert import convert as convert_log
 
-        report = convert_log(file, out, strict=strict, on_progress=current.progress)
+        report = convert_log(
+            file,
+            out,
+            strict=strict,
+            window=_window(since, until),
+            on_progress=current.progress,
+        )
         record = {
             "schema": 1,
             "out": str(out),
@@ -71,6 +88,25 @@ def convert(
             "problems": report.problems,
         }
         current.finish(record, lambda console: _show_converted(console, out, report))
+
+
+def _window(since: str | None, until: str | None) -> Window | None:
+    from rl_rewriter.errors import InputError
+    from rl_rewriter.logs.importers.scalars import seconds_of
+    from rl_rewriter.logs.window import Window
+
+    ends = {}
+    for name, text in (("since", since), ("until", until)):
+        if text is None:
+            continue
+        seconds = seconds_of(text)
+        if seconds is None:
+            raise InputError(
+                f"--{name} must be a date, a time or seconds since 1970, such as 2026-01-31 or "
+                f"2026-01-31T18:00, got {text!r}"
+            )
+        ends[name] = seconds
+    return Window(**ends) if ends else None
 
 
 def show_summary(console: Console, file: Path, found: LogSummary) -> None:
@@ -115,6 +151,8 @@ def verdict(found: LogSummary) -> str:
         return "nothing can be learned yet: no feedback has come"
     if not found.usable:
         return "nothing can be learned from these decisions: none of them was drawn by chance"
+    if not found.with_propensity and not found.with_state:
+        return "there are neither propensities nor states: a log to look into, not to learn from"
     if not found.with_propensity:
         return "propensities are unknown: rewards can be predicted, decisions can't be weighted"
     return f"{found.usable:,} of {found.decisions:,} decisions can be learned from"

@@ -13,6 +13,7 @@ from rl_rewriter.cli import show_off_policy as show
 from rl_rewriter.cli.options import Policy, RunOptions
 from rl_rewriter.cli.session import session
 from rl_rewriter.cli.shared import with_options
+from rl_rewriter.cli.show_comparison import notes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 OPE_EXAMPLE = "Example: rl-rewriter ope --policy policy/ --logs decisions.jsonl"
 GATE_EXAMPLE = "Example: rl-rewriter gate --policy policy/ --logs decisions.jsonl --baseline keep"
-_SECONDS_A_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,18 @@ class LogOptions:
         ),
     ] = False
 
-    def read(self) -> tuple[LoggedBandit, DatasetReport]:
-        """The log as arrays."""
+    def read(
+        self, judged: Sequence[Checkpoint]
+    ) -> tuple[LoggedBandit, DatasetReport, tuple[str, ...]]:
+        """The log as arrays, without what the judged policies learned from, and what to say."""
+        from rl_rewriter.evaluation.off_policy.unseen import unseen
         from rl_rewriter.logs.dataset import dataset
         from rl_rewriter.rewards.feedback import Expiry
 
-        return dataset(self.logs, expiry=Expiry(default=self.default_reward))
+        bandit, report = dataset(self.logs, expiry=Expiry(default=self.default_reward))
+        left, said = unseen(bandit, judged)
+        notes([{"name": str(self.logs), "notes": said}])
+        return left, report, said
 
 
 @with_options(log=LogOptions, run=RunOptions)
@@ -79,12 +85,12 @@ def ope(
 
         config = EvaluationConfig(interval=interval, seed=run.seed)  # type: ignore[arg-type]
         checkpoint = load_checkpoint(policy)
-        bandit, read = log.read()
+        bandit, read, said = log.read([checkpoint])
         judged = JudgedLog.of(bandit, [checkpoint], seed=run.seed, independent=log.independent)
         target = judged.of_policy(checkpoint, explore=log.explore)
         found = evaluate_off_policy(judged.sample(target), config)
         record = found.to_json() | {"n": read.decisions}
-        record["warnings"] = [*_notes(read), *found.warnings]
+        record["warnings"] = [*said, *_notes(read), *found.warnings]
         current.finish(record, lambda console: show.estimates(console, read, found))
 
 
@@ -137,13 +143,14 @@ def gate(
     with session(run) as current:
         from rl_rewriter.evaluation.off_policy.from_log import JudgedLog
         from rl_rewriter.evaluation.off_policy.gate import gate as decide
+        from rl_rewriter.logs.config import SECONDS_A_DAY
         from rl_rewriter.policies.checkpoint import load_checkpoint
 
         config = gate.config()
         candidates = {str(folder): load_checkpoint(folder) for folder in policy}
         rival = None if baseline in ("logged", "keep") else load_checkpoint(Path(baseline))
-        bandit, read = log.read()
         known = [*candidates.values()] if rival is None else [*candidates.values(), rival]
+        bandit, read, said = log.read(known)
         judged = JudgedLog.of(bandit, known, seed=run.seed, independent=log.independent)
         verdicts = decide(
             {
@@ -152,12 +159,24 @@ def gate(
             },
             _baseline(judged, baseline, rival, explore=log.explore),
             config,
-            age_days=(time.time() - float(bandit.times.max())) / _SECONDS_A_DAY,
+            age_days=(time.time() - float(bandit.times.max())) / SECONDS_A_DAY,
+            read=read,
         )
-        record = _gate_record(verdicts)
+        record = _gate_record(verdicts) | {
+            "n": read.decisions,
+            "n_usable": len(bandit) - _unknown(bandit),
+            "warnings": [*said, *_notes(read)],
+        }
         current.finish(record, lambda console: show.verdicts(console, read, verdicts))
         if not record["promote"]:
             current.refuse()
+
+
+def _unknown(bandit: LoggedBandit) -> int:
+    """Records without a propensity."""
+    import numpy as np
+
+    return int(np.isnan(bandit.propensities).sum())
 
 
 def _baseline(judged: JudgedLog, name: str, rival: Checkpoint | None, *, explore: bool) -> Baseline:
@@ -183,4 +202,4 @@ def _gate_record(verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
 def _notes(read: DatasetReport) -> Sequence[str]:
     """What was left out of the log, and what is wrong with it."""
     left_out = [f"judged by {read.in_words}"] if read.counts else []
-    return [*left_out, *read.problems]
+    return [*left_out, *read.warnings]

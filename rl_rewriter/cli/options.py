@@ -244,6 +244,11 @@ class TrainOptions:
 
         if self.algorithm != "reinforce":
             raise InputError(f'unknown algorithm {self.algorithm!r}; this version has "reinforce"')
+        if not self._names_a_folder and self.reference not in ("keep", "best-fixed", "uniform"):
+            raise InputError(
+                f"unknown reference {self.reference!r}: keep, best-fixed, uniform, the folder of a "
+                'saved policy, or from --logs "logged"'
+            )
         return FitConfig(
             reinforce=ReinforceConfig(
                 updates=self.updates, kl=KlConfig.parse(self.beta), seed=seed

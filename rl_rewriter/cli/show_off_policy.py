@@ -33,7 +33,7 @@ def estimates(console: Console, read: DatasetReport, found: OffPolicyReport) -> 
             f"{estimate.max_weight:.1f}",
         )
     console.print(table)
-    for warning in (*read.problems, *found.warnings):
+    for warning in (*read.warnings, *found.warnings):
         console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
 
 
@@ -52,8 +52,8 @@ def verdicts(console: Console, read: DatasetReport, by_name: Mapping[str, Verdic
         if found.records_needed:
             console.print(f"  more records that would help: about {found.records_needed}")
     console.print(f"judged by {escape(read.in_words)}")
-    for problem in read.problems:
-        console.print(f"[yellow]warning:[/yellow] {escape(problem)}")
+    for warning in read.warnings:
+        console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
 
 
 def ranked(by_name: Mapping[str, Verdict]) -> list[str]:

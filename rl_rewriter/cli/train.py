@@ -109,7 +109,7 @@ class _Source:
         from rl_rewriter.rewards.feedback import Expiry
 
         bandit, report = dataset(self.logs, expiry=Expiry(default=self.default_reward))
-        notes([{"name": str(self.logs), "notes": report.problems}])
+        notes([{"name": str(self.logs), "notes": report.warnings}])
         return bandit
 
 

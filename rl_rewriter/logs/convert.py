@@ -14,6 +14,7 @@ from rl_rewriter.logs.reader import read_records
 from rl_rewriter.logs.report import ReadReport
 from rl_rewriter.logs.rotation import rotated_files
 from rl_rewriter.logs.whole_file import replacing_file
+from rl_rewriter.logs.window import Window, index_of, within
 from rl_rewriter.types import OnProgress
 
 _CHUNK = 1 << 20
@@ -57,18 +58,22 @@ def convert(
     out: str | Path,
     *,
     strict: bool = False,
+    window: Window | None = None,
     on_progress: OnProgress | None = None,
 ) -> ReadReport:
     """Write the records of a log, its rotated files included, in the form that a name asks for.
+
+    A part of a log is read twice: feedback is wanted with its decision, which may come later.
 
     Args:
         source: The log's file.
         out: ``.parquet``, ``.gz`` or any other name for JSON lines.
         strict: Stop at the first line that is no record, and write nothing.
+        window: Decisions of this time alone, with their feedback; all records by default.
         on_progress: Called with stage, done, total.
 
     Returns:
-        How many records there were, and what was passed over.
+        How many records were written, and what was passed over.
 
     Raises:
         InputError: As for :func:`read_records` and :func:`write_records`; or both are one file.
@@ -76,5 +81,9 @@ def convert(
     if Path(out).exists() and Path(source).exists() and Path(out).samefile(source):
         raise InputError(f"{out} is the log itself; give another name")
     report = ReadReport(on_progress=on_progress)
-    write_records(read_records(source, strict=strict, report=report), out)
+    records: Iterable[Mapping[str, Any]] = read_records(source, strict=strict, report=report)
+    if window is not None:
+        first = read_records(source, strict=strict, report=ReadReport(warns=False))
+        records = within(records, index_of(first, window))
+    report.records = write_records(records, out)
     return report

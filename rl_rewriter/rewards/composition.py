@@ -137,7 +137,7 @@ def _compose(feedback: FeedbackColumns, costs: Values, composition: RewardCompos
 def _part(
     feedback: FeedbackColumns, number: int, kind: FeedbackKind, n: int
 ) -> tuple[Values, npt.NDArray[np.intp]]:
-    """Worth of one kind for each decision, ``(n,)`` with NaN where none came; rows of the refused."""
+    """Worth of one kind for each decision, ``(n,)``, NaN where none came; rows of the refused."""
     chosen = np.flatnonzero(feedback.kinds == number)
     raw = feedback.values[chosen]
     worth = kind.among(raw).worth(raw)

@@ -78,7 +78,9 @@ def imputed_table(log: LoggedBandit, config: ImputeConfig) -> RewardTable:
     With ``c`` infinite its mean under a policy is the doubly robust estimate of the policy's value
     (Dudik et al., 2011), so that training and choosing on this table is off-policy REINFORCE with
     that estimate as reward; a finite ``c`` is the clipped form (Su et al., 2020). ``q`` is
-    cross-fitted. Where the propensity isn't known, the prediction stands as it is.
+    cross-fitted: the row's own reward isn't among those that its model was fitted on, and through
+    the effects of groups it enters by a share that vanishes as ``1 / n``. Where the propensity
+    isn't known, the prediction stands as it is.
 
     Args:
         log: Decisions with states.

@@ -15,6 +15,7 @@ from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import InputError, MissingExtraError
 from rl_rewriter.features.feature_set import FeatureSet, features_of
 from rl_rewriter.logs.bandit import LoggedBandit
+from rl_rewriter.logs.held_out import held_out
 from rl_rewriter.logs.marks import marks_of
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.policies.protocols import Mask
@@ -33,7 +34,7 @@ from rl_rewriter.training.offline_report import (
     interval_of_gain,
     offline_warnings,
 )
-from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows, training_rows
+from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows
 from rl_rewriter.training.references import held_to_checkpoint, held_to_log
 from rl_rewriter.training.report import versions
 from rl_rewriter.types import OnProgress
@@ -90,7 +91,7 @@ def fit_policy_to_logs(
     tell = on_progress or (lambda stage, done, total: None)
     features = _features(log)
     actions, learnable = _learnable(log, known, config)
-    rows = training_rows(learnable.groups, config.fit)
+    rows = _rows(learnable, config.fit)
     started = time.perf_counter()
     table = _of_actions(imputed_apart(learnable, rows, config.impute), actions.names)
     held = _held(table, learnable, config, reference)
@@ -112,7 +113,12 @@ def fit_policy_to_logs(
         kl=fitted.outcome.kl,
         best_fixed=actions.names[int(table.values[rows[0]].mean(axis=0).argmax())],
         unsupported=unsupported,
-        learned_from=marks_of(learnable.decision_ids),
+        learned={
+            "marks": marks_of(learnable.decision_ids),
+            "until": float(learnable.times.max()),
+            "held_out_share": config.fit.validation_share,
+            "seed": config.fit.reinforce.seed,
+        },
         warnings=offline_warnings(
             len(learnable),
             int(np.isnan(learnable.propensities).sum()),
@@ -125,6 +131,16 @@ def fit_policy_to_logs(
         fitted.outcome.policy, actions, fitted.features, statistics, _summary(config, report)
     )
     return checkpoint, report
+
+
+def _rows(log: LoggedBandit, config: FitConfig) -> tuple[list[int], list[int]]:
+    """Rows to learn from and rows to choose by, which a judge can tell apart later."""
+    out = held_out(log.groups, config.validation_share, seed=config.reinforce.seed)
+    if out.all() or not out.any():
+        raise InputError(
+            f"{len(set(log.groups))} conversations are too few to hold some out; collect more"
+        )
+    return np.flatnonzero(~out).tolist(), np.flatnonzero(out).tolist()
 
 
 def _features(log: LoggedBandit) -> FeatureSet:

@@ -32,7 +32,8 @@ class LogFitReport:
         kl: KL to the reference, in nats.
         best_fixed: The action that is estimated best for all records alike.
         unsupported: Actions that are unknown or were logged too rarely to be learned about.
-        learned_from: Marks of the decisions learned from, so that a judge can recognise them.
+        learned: What a judge recognises the decisions by that were learned from: marks of them,
+            the time of the latest, and which were held out.
         warnings: What a reader should know.
     """
 
@@ -46,7 +47,7 @@ class LogFitReport:
     kl: float
     best_fixed: str
     unsupported: tuple[str, ...]
-    learned_from: tuple[str, ...]
+    learned: Mapping[str, object]
     warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:

@@ -35,6 +35,7 @@ TURNS = (Turn("user", "how long?"), Turn("assistant", "two days"))
         [("USER", "how long?"), ("Chatbot", "two days")],
         [{"role": "user", "content": "how long?"}, {"role": "assistant", "content": "two days"}],
         [{"type": "human", "content": "how long?"}, {"type": "ai", "content": "two days"}],
+        [{"role": "user", "text": "how long?"}, {"role": "assistant", "text": "two days"}],
         [HumanMessage("how long?"), AIMessage("two days")],
         [HumanMessageChunk(content="how long?"), AIMessageChunk(content="two days")],
         [ChatMessage(role="user", content="how long?"), AIMessage("two days")],
@@ -79,6 +80,12 @@ def test_content_of_several_parts_is_joined_and_images_are_left_out() -> None:
     first, second = as_history(messages)
     assert first == Turn("user", "how long?")
     assert second.text.split() == ["two", "days"]
+
+
+@pytest.mark.parametrize("message", [{"role": "user"}, {"content": "x"}, {"speaker": "a"}])
+def test_a_mapping_that_lacks_role_or_words_is_refused(message: dict[str, str]) -> None:
+    with pytest.raises(InputError, match='needs "role" and "content"'):
+        as_history([message])
 
 
 @pytest.mark.parametrize("content", [None, "", "  ", [], [{"type": "image_url"}], [None], 7])

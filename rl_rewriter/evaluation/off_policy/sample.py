@@ -30,7 +30,7 @@ class LoggedSample:
         target: Probabilities ``pi(.|x)`` of the policy to be judged, ``(n, m)``.
         logging: Probabilities ``p(.|x)`` of all actions, ``(n, m)``, rows of NaN where unknown;
             asked only which actions had no chance. None where nothing is known.
-        predicted: Expected rewards ``q(x, .)`` by a model that never saw the row, ``(n, m)``; None
+        predicted: Expected rewards ``q(x, .)`` by a cross-fitted model, ``(n, m)``; None
             leaves out the estimators that need one.
         groups: One number a row, ``(n,)``, from 0 on without gaps: records of one conversation are
             no independent evidence. None where every record stands for itself.

@@ -23,7 +23,7 @@ from tests.support import DOCUMENTS
         ("headroom fixture --chroma-path x", "name the collection of your Chroma"),
         ("train fixture --out OUT --beta much", 'beta must be a number or "adaptive:TARGET"'),
         ("train fixture --out OUT --beta=-1", "beta of the KL term must be finite and >= 0"),
-        ("train fixture --out OUT --reference best", "reference must be "),
+        ("train fixture --out OUT --reference best", "unknown reference "),
         ("train fixture --out OUT --algorithm magic", "unknown algorithm 'magic'"),
         ("train fixture --out OUT --updates 0", "updates, batch_size and evaluate_every must be"),
         ("evaluate fixture --policy nowhere", "nowhere/manifest.json does not exist"),

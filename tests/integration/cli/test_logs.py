@@ -38,6 +38,10 @@ def test_inspect_prints_the_contracts_object(cli: Cli, log: Path) -> None:
         ([decision()], "nothing can be learned yet: no feedback has come"),
         ([decision(reason="untrained"), feedback()], "none of them was drawn by chance"),
         ([decision(propensity=None), feedback()], "propensities are unknown: rewards can be"),
+        (
+            [decision(propensity=None, probabilities={}, state=None), feedback()],
+            "there are neither propensities nor states: a log to look into",
+        ),
         ([decision(), feedback()], "1 of 1 decisions can be learned from"),
         ([decision(time=1e18, action="[red]x[/red]", propensity=None), feedback()], "[red]x[/red]"),
     ],
@@ -64,6 +68,19 @@ def test_convert_there_and_back(cli: Cli, log: Path, tmp_path: Path) -> None:
     assert list(read_records(back)) == [decision("1"), decision("2"), feedback("1", 1, "thumb")]
 
 
+def test_convert_divides_a_log_by_time(cli: Cli, tmp_path: Path) -> None:
+    noon = 1767268800.0  # 2026-01-01T12:00Z
+    records = [decision("1", time=noon - 1), decision("2", time=noon), feedback("1", time=noon + 9)]
+    log, out = write_lines(tmp_path / "log.jsonl", records), tmp_path / "part.jsonl"
+    for moment in ("2026-01-01T12:00", "2026-01-01 12:00Z", "1767268800"):
+        cli("logs", "convert", log, "--out", out, "--until", moment, "--json")
+        assert list(read_records(out)) == [records[0], records[2]]
+        ended = cli("logs", "convert", log, "--out", out, "--since", moment, "--json")
+        assert (list(read_records(out)), ended.record["records"]) == ([records[1]], 1)
+    assert cli("logs", "convert", log, "--out", out, "--since", "2026-01-01", "--json").code == 0
+    assert len(list(read_records(out))) == 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -73,6 +90,9 @@ def test_convert_there_and_back(cli: Cli, log: Path, tmp_path: Path) -> None:
         ("inspect picture", "there is no record of a decision log: picture line 1 is no JSON"),
         ("inspect table", "table can't be read as Parquet"),
         ("convert log.jsonl --out log.jsonl", "log.jsonl is the log itself; give another name"),
+        ("convert log.jsonl --out x.parquet --since noon", "--since must be a date, a time or"),
+        ("convert log.jsonl --out x.parquet --until nan", "--until must be a date, a time or"),
+        ("convert log.jsonl --out x.parquet --since 2 --until 1", "since must be before until"),
         ("convert log.jsonl --out x.parquet --strict", "log.jsonl line 3 is no JSON"),
     ],
 )

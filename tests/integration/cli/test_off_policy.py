@@ -35,6 +35,10 @@ GATE = {
     "estimator": str,
     "reason": str,
     "records_needed": (int, type(None)),
+    "p_value": float,
+    "n": int,
+    "n_usable": int,
+    "warnings": list,
 }
 
 
@@ -210,6 +214,42 @@ def test_decisions_left_out_are_counted(
     assert math.isclose(given["logged_value"], 0.75 * found["logged_value"])
 
 
+def test_bad_outcomes_that_were_never_told_refuse(
+    cli: Cli, tmp_path: Path, policies: dict[str, Path]
+) -> None:
+    whole = list(records(uniform_log(800)))
+    words = ("gate", "--policy", policies["good"], "--json", "--logs")
+    good = [record for record in whole if record["type"] == "decision" or record["value"]]
+    refused = cli(*words, write_lines(tmp_path / "good.jsonl", good))
+    assert (refused.code, refused.record["promote"]) == (3, False)
+    assert refused.record["reason"].startswith("all rewards are 1: nothing tells actions apart")
+    assert refused.record["n"] == 800
+    assert refused.record["n_usable"] == len(good) - 800
+    scored = [
+        record | {"kind": "user_score", "value": 2 * record["value"] - 1}
+        if record["type"] == "feedback"
+        else record
+        for record in whole
+    ]
+    lost = cli(*words, write_lines(tmp_path / "scored.jsonl", scored))
+    assert lost.code == 3
+    assert "feedback values are off their scale (of kind 'user_score')" in lost.record["reason"]
+    assert any("kind 'user_score' are off its scale" in line for line in lost.record["warnings"])
+
+
+def test_a_log_that_is_mostly_silent_is_warned_of(
+    cli: Cli, tmp_path: Path, policies: dict[str, Path]
+) -> None:
+    whole = list(records(uniform_log(400)))
+    some = [record for n, record in enumerate(whole) if record["type"] == "decision" or n % 8 == 1]
+    path = write_lines(tmp_path / "silent.jsonl", some)
+    for command in ("ope", "gate"):
+        words = (command, "--policy", policies["good"], "--logs", path)
+        warnings = cli(*words, "--json").record["warnings"]
+        assert warnings[1].startswith("300 of 400 decisions have no feedback and were left out")
+        assert "warning: 300 of 400 decisions have no feedback" in cli(*words).out
+
+
 @pytest.mark.parametrize("command", ["ope", "gate"])
 @pytest.mark.parametrize(
     ("changed", "complaint"),
@@ -244,6 +284,7 @@ def test_a_log_that_the_policy_cannot_read_is_refused_in_one_line(
         ("gate --policy POLICY --logs nowhere", "there is no decision log at nowhere"),
         ("gate --policy POLICY --logs LOG --baseline best", "best/manifest.json does not exist"),
         ("gate --policy POLICY --logs LOG --level 2", "level must lie between 0.5 and 1, got 2.0"),
+        ("gate --policy POLICY --logs LOG --max-age-days nan", "max_age_days must be a number of"),
         ("gate --policy POLICY --logs LOG --margin nan", "margin must be a finite number"),
         ("gate --policy POLICY --logs LOG --estimator dm", "estimator must be one of auto"),
         ("gate --policy POLICY --logs LOG --default-reward inf", "the default reward must be a"),

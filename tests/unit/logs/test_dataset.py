@@ -375,3 +375,38 @@ def test_distributions_come_back_whatever_their_actions(layouts: list[list[str]]
         for place, name in enumerate(bandit.action_names):
             assert bandit.probabilities[row, place] == distribution.get(name, 0.0)
         assert bandit.action_names[bandit.actions[row]] == records[2 * row]["action"]
+
+
+def test_a_decision_whose_feedback_is_off_its_scale_is_lost_and_not_given_the_default() -> None:
+    records = [
+        decision("1"),
+        feedback("1", -1, "user_score"),
+        decision("2"),
+        feedback("2", 1, "user_score"),
+        decision("3"),
+    ]
+    bandit, report = made(*records)
+    assert bandit.decision_ids == ("2",)
+    assert report.counts == {"no_feedback": 1, "off_scale": 1}
+    assert (report.feedback_counts, report.off_scale) == ({"off_scale": 1}, {"user_score": 1})
+    bandit, report = made(*records, expiry=Expiry(default=0.25))
+    assert (bandit.decision_ids, bandit.rewards.tolist()) == (("2", "3"), [1.0, 0.25])
+
+
+def test_most_decisions_without_feedback_are_warned_of() -> None:
+    answered = [decision("1"), feedback("1"), decision("2")]
+    assert made(*answered)[1].warnings == ()
+    report = made(*answered, decision("3"))[1]
+    assert report.warnings[0].startswith("2 of 3 decisions have no feedback and were left out")
+    assert made(*answered, decision("3"), expiry=Expiry(default=0.0))[1].warnings == ()
+
+
+def test_one_name_of_great_length_does_not_make_all_as_long() -> None:
+    long = "s" * 4_000_000
+    records = [decision(str(n), tags={"session_id": f"s{n // 2}"}) for n in range(600)]
+    records.append(decision("long", tags={"session_id": long}))
+    bandit, _ = made(*records, *(feedback(record["id"]) for record in records))
+    numbers = bandit.group_numbers  # as text of one width: ten gigabytes
+    assert numbers is not None
+    assert int(numbers.max()) == 300
+    assert numbers[0] == numbers[1] != numbers[2]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rl_rewriter.errors import InputError
+from rl_rewriter.logs.dataset import dataset
 from rl_rewriter.logs.summary import summarise
 from tests.logged import decision, feedback, write_lines
 
@@ -39,12 +40,14 @@ def test_everything_is_counted(tmp_path: Path) -> None:
         "actions": {"keywords": 2, "keep": 1, "topic": 1},
         "problems": [contradiction, f"{path} line 5 is no JSON, and was skipped"],
         "usable": 2,
+        "with_state": 2,
         "not_usable": {"fallback": 1, "propensity": 1},
         "without_feedback": 2,
         "unknown_decision": 1,
         "reasons": {"explored": 3, "fallback:search": 1},
         "policies": {"v1": 4},
         "kinds": {"thumb": 2, "click": 2},
+        "off_scale": {},
         "propensity": {
             "min": pytest.approx(0.3),
             "median": pytest.approx(0.3),
@@ -73,3 +76,40 @@ def test_a_thousand_names_are_enough(tmp_path: Path) -> None:
     actions = summarise(records).actions
     assert len(actions) == 1001
     assert actions["(other)"] == 200
+
+
+def test_what_a_dataset_leaves_out_is_not_usable_and_a_problem() -> None:
+    records = [
+        decision("1"),
+        decision("1"),
+        decision("2"),
+        decision("3", state=[1.0], state_schema="other"),
+        decision("4", state=None, state_schema=""),
+        decision("5", reason="untrained"),
+    ]
+    found = summarise(records)
+    assert found.not_usable == {
+        "duplicate_id": 1,
+        "no_state": 1,
+        "other_state_schema": 1,
+        "untrained": 1,
+    }
+    _, report = dataset([*records, *(feedback(str(n)) for n in range(1, 6))])
+    assert (found.usable, found.with_state) == (report.rows, 2)
+    assert found.not_usable == report.counts
+    assert found.problems == (
+        "1 decisions have the id of an earlier one, and can't be learned from",
+        "1 decisions have no state, which others have, and can't be learned from",
+        "1 decisions have states of other features (state_schema) than most, and can't be learned "
+        "from",
+    )
+    assert (found.decisions, found.without_feedback) == (6, 5)
+
+
+def test_values_off_their_scale_are_counted() -> None:
+    values = [feedback("1", -1, "user_score"), feedback("1", 1, "user_score")]
+    found = summarise([decision("1"), *values, feedback("1", -1, "thumb")])
+    assert found.off_scale == {"user_score": 1}
+    assert found.problems == (
+        "1 feedback values of kind 'user_score' are off its scale, and count for nothing",
+    )

@@ -143,3 +143,18 @@ def test_a_starting_policy_says_that_nothing_was_learned() -> None:
     checkpoint = starting_checkpoint(Bm25Retriever(DOCUMENTS))
     assert checkpoint.training == {"algorithm": "none"}
     assert checkpoint.policy.n_actions == len(checkpoint.actions)
+
+
+@given(st.floats(1e-6, 1.0), st.lists(st.floats(1e-300, 1.0), min_size=2, max_size=6))
+def test_a_low_temperature_makes_a_distribution_all_the_same(
+    temperature: float, weights: list[float]
+) -> None:
+    policy = np.asarray([weights]) / sum(weights)
+    drawn = Exploration(temperature=temperature).of(policy, [str(n) for n in range(len(weights))])
+    assert drawn.sum() == pytest.approx(1.0)
+    assert drawn[0, policy[0].argmax()] == drawn.max()
+
+
+def test_a_very_low_temperature_takes_the_most_probable_action() -> None:
+    drawn = Exploration(temperature=1e-4).of(np.asarray([[0.3, 0.4, 0.3]]), ["keep", "a", "b"])
+    assert drawn.tolist() == [[0.0, 1.0, 0.0]]

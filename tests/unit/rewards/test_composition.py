@@ -101,6 +101,14 @@ def test_values_off_the_scale_are_counted_and_change_nothing() -> None:
     found = composed(events, n=2)
     np.testing.assert_allclose(found.rewards, [1, math.nan])
     assert found.refused == {"rating": 2}
+    assert found.lost.tolist() == [False, True]
+
+
+def test_a_thumb_of_0_is_down_where_none_is_negative() -> None:
+    events = [(0, "thumb", 0, 0, -1), (1, "thumb", 1, 0, -1)]
+    assert composed(events, n=2).rewards.tolist() == [0.0, 1.0]
+    signed = [*events, (2, "thumb", -1, 0, -1)]
+    assert composed(signed, n=3).rewards.tolist() == [0.5, 1.0, 0.0]
 
 
 def test_nothing_came_for_anybody() -> None:

@@ -85,3 +85,10 @@ def test_a_decision_is_young_until_the_very_second() -> None:
 def test_impossible_expiry_is_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Expiry(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [*KINDS, "own", "hits@3"])
+@pytest.mark.parametrize("value", [-2.0, -1.0, 0.0, 0.5, 1.0, 3.0, 5.0, 7.0, math.inf, NAN])
+def test_what_is_off_a_scale_is_worth_nothing(name: str, value: float) -> None:
+    kind = kind_named(name)
+    assert kind.is_on_scale(value) == bool(np.isfinite(kind.worth(np.asarray([value]))[0]))

@@ -24,12 +24,17 @@ def test_rows_without_company_have_no_effect() -> None:
     assert (mixed[:3] > 0.5).all()
 
 
+def test_a_row_alone_has_no_effect_where_nothing_varies_within_groups() -> None:
+    found = others_effects(np.asarray([1.0, 1.0, -2.0]), np.asarray([0, 0, 1]))
+    assert found.tolist() == [1.0, 1.0, 0.0]
+
+
 def test_groups_that_do_not_differ_have_no_effect() -> None:
     residuals = np.asarray([1.0, -1.0, 1.0, -1.0])
     assert others_effects(residuals, np.asarray([0, 0, 1, 1])).tolist() == [0.0] * 4
 
 
-def test_a_rows_own_reward_is_not_in_its_prediction() -> None:
+def test_a_rows_own_reward_is_hardly_in_its_prediction() -> None:
     rng = np.random.default_rng(0)
     states = rng.standard_normal((60, 3)).astype(np.float32)
     actions, groups = rng.integers(0, 3, 60), np.repeat(np.arange(20), 3)

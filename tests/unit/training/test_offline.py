@@ -12,7 +12,9 @@ import pytest
 
 from rl_rewriter.actions.space import default_actions
 from rl_rewriter.errors import InputError
+from rl_rewriter.evaluation.off_policy.unseen import unseen
 from rl_rewriter.logs.bandit import LoggedBandit
+from rl_rewriter.logs.held_out import held_out
 from rl_rewriter.policies.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
@@ -66,6 +68,8 @@ def test_the_report_says_what_was_learned_from(learned: tuple[Checkpoint, LogFit
     assert report.warnings == ()
     assert report.best_fixed in NAMES
     assert checkpoint.training["best_fixed"] == report.best_fixed
+    left, _ = unseen(bandit(), [checkpoint])
+    assert len(left) == held_out(bandit().groups, 0.2).sum()
     assert checkpoint.training["algorithm"] == "reinforce-offline"
 
 

@@ -14,6 +14,7 @@ from rl_rewriter.evaluation.off_policy.gate_config import GateConfig
 from rl_rewriter.evaluation.off_policy.intervals import student_t
 from rl_rewriter.evaluation.off_policy.sample import LoggedSample
 from rl_rewriter.evaluation.off_policy.verdict import Verdict
+from rl_rewriter.logs.dataset_report import DatasetReport
 from tests.forms import assert_has_form
 from tests.unit.evaluation.off_policy.worlds import world
 
@@ -26,6 +27,7 @@ FORM = {
     "estimator": str,
     "reason": str,
     "records_needed": int,
+    "p_value": float,
 }
 UNIFORM = world(spread=0.0)
 GOOD = UNIFORM.sample(3000, 0)
@@ -197,6 +199,43 @@ def test_a_log_without_any_decision_of_the_policy_gives_no_number() -> None:
     assert "can't be estimated" in found.reason
 
 
+@pytest.mark.parametrize("estimator", ["dr", "snips", "ips", "sndr"])
+def test_equal_rewards_tell_nothing(estimator: str) -> None:
+    """Gains that are 0 on paper are off by rounding, and so is their error."""
+    found = verdict(replace(GOOD, rewards=np.ones(3000)), estimator=estimator)
+    assert not found.promote
+    assert found.reason.startswith("all rewards are 1: nothing tells actions apart; log bad")
+    assert found.records_needed is None
+
+
+@pytest.mark.parametrize(
+    ("feedback", "off_scale", "lost", "refused"),
+    [(100, 1, 1, False), (100, 2, 0, True), (1000, 2, 2, True), (0, 0, 0, False)],
+)
+def test_rewards_that_were_lost_refuse(
+    feedback: int, off_scale: int, lost: int, refused: bool
+) -> None:
+    read = DatasetReport(
+        records=1000,
+        decisions=100,
+        feedback=feedback,
+        rows=100,
+        defaulted=0,
+        without_propensity=0,
+        counts={"off_scale": lost},
+        feedback_counts={"off_scale": off_scale},
+        skipped={},
+        off_scale={"user_score": off_scale},
+        problems=(),
+    )
+    found = gate({"it": GOOD}, LOGGED, read=read)["it"]
+    assert found.promote is not refused
+    if refused:
+        assert found.reason.startswith(
+            f"{off_scale} of {feedback} feedback values are off their scale (of kind 'user_score')"
+        )
+
+
 # Several candidates
 
 
@@ -210,7 +249,10 @@ def test_several_candidates_are_corrected() -> None:
     together = gate({"it": sample, "a": same, "b": same}, LOGGED)
     assert not together["it"].promote
     assert together["it"].p_value == pytest.approx(3 * verdict(sample).p_value)
-    assert "over 3 candidates" in together["it"].reason
+    corrected = f"p = {together['it'].p_value:.2g} is not below 0.025 after correction for 3 "
+    assert corrected in together["it"].reason
+    assert "not above the margin" not in together["it"].reason  # the bound of it alone is above it
+    assert "with 97.5% confidence" in together["it"].reason
 
 
 def test_with_snips_or_few_records_no_model_is_used() -> None:
@@ -243,6 +285,11 @@ def test_equal_policies_are_promoted_no_more_often_than_the_level_allows() -> No
         ({"estimator": "dm"}, "estimator must be one of auto, ips, snips, dr, sndr, got 'dm'"),
         ({"max_outside_support": 2.0}, "max_outside_support must be a share from 0 to 1"),
         ({"min_ess": -1.0}, "min_ess must not be negative and min_records at least 2"),
+        (
+            {"max_age_days": float("nan")},
+            "max_age_days must be a number of days from 0 on, got nan",
+        ),
+        ({"max_age_days": -1.0}, "max_age_days must be a number of days from 0 on, got -1.0"),
         ({"min_records": 1}, "min_ess must not be negative and min_records at least 2"),
     ],
 )

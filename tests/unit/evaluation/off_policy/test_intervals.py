@@ -196,3 +196,10 @@ def test_what_a_record_can_contribute(
     rewards: tuple[float, float], with_model: bool, expected: float
 ) -> None:
     assert contribution_span(rewards, 8.0, with_model=with_model) == expected
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-17])
+def test_an_error_of_rounding_shows_no_gain(error: float) -> None:
+    assert StudentT(1e-16, error, 99.0).p_above(0.0) == 1.0
+    assert StudentT(0.1, error, 99.0).p_above(0.0) == 0.0
+    assert StudentT(0.1, error, 99.0).p_above(0.1) == 1.0

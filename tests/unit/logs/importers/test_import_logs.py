@@ -170,3 +170,9 @@ def test_progress_is_told_for_reading_and_writing(tmp_path: Path) -> None:
     assert [stage for stage, _, _ in told] == ["export.jsonl"] * 2 + ["write"] * 2
     assert told[-1] == ("write", 1_000, 1_500)
     assert all(done <= total for _, done, total in told)
+
+
+def test_all_tools_that_write_such_rows_are_named(tmp_path: Path) -> None:
+    message: dict[str, Any] = {"resourceSpans": []}
+    with pytest.raises(InputError, match="it looks like an export of otel or phoenix"):
+        import_rows(tmp_path, "langsmith", [message])
