@@ -1,12 +1,15 @@
-"""Folders that are written as a whole or not at all."""
+"""Folders and files that are written as a whole or not at all."""
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 
 @contextmanager
@@ -36,3 +39,25 @@ def replacing(folder: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(replaced, ignore_errors=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON, as a whole."""
+    # Lone surrogates, which queries may hold, have no UTF-8; JSON's escapes stand for them.
+    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    write_text(path, text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file as a whole: under another name first, then renamed."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(
+            handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n"
+        ) as file:
+            file.write(text)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

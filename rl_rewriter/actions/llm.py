@@ -143,9 +143,23 @@ class FixedAnswers:
 
     @cached_property
     def content(self) -> str:
-        """Hash of all prompts and answers."""
-        rows = sorted((prompt, answer.text or "") for prompt, answer in self.answers.items())
+        """Hash of all prompts and answers; a call that failed is no empty answer."""
+        rows = sorted(
+            (prompt, answer.text or "", f"{answer.calls} {answer.text is None}")
+            for prompt, answer in self.answers.items()
+        )
         return digest(part for row in rows for part in row)
+
+    @cached_property
+    def n_failed(self) -> int:
+        """Prompts without an answer, which could have one another time."""
+        return sum(answer.text is None for answer in self.answers.values())
+
+
+def failed_answers(action: object) -> int:
+    """Prompts that an action has no answer to since calls failed; 0 for any other action."""
+    asked = action.ask if isinstance(action, LlmRewrite) else None
+    return asked.n_failed if isinstance(asked, FixedAnswers) else 0
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from rl_rewriter.text.digests import digest
 Ask = Callable[[str], str]
 """Answers a prompt."""
 
+_METHODS = ("invoke", "complete")
+"""What LangChain's and LlamaIndex's models are asked by."""
 _EXPECTED = "a LangChain chat model, a LlamaIndex LLM or a function from prompt to text"
 
 
@@ -27,7 +29,7 @@ def as_ask(llm: Any) -> Ask:
     Raises:
         InputError: The object is none of these, or can only be awaited.
     """
-    for method in ("invoke", "complete"):
+    for method in _METHODS:
         if callable(found := getattr(llm, method, None)) and not isinstance(llm, type):
             return _TextOf(found)
     if not callable(llm) or isinstance(llm, type):
@@ -41,18 +43,22 @@ def identity_of(llm: Any) -> str:
     """Names a language model as far as it tells: answers are kept under this name.
 
     Class, model and temperature; for a function its name and a hash of its code, so that two of
-    one name, or two versions of one, are told apart.
+    one name, or two versions of one, are told apart; for an object that is called both.
     """
     code = getattr(llm, "__code__", None)
     if isinstance(code, CodeType):
-        return f"{llm.__module__}.{llm.__qualname__}#{digest(_parts_of(code))[:12]}"
+        return f"{llm.__module__}.{llm.__qualname__}{_version(code)}"
     kind = type(llm)
     settings = [
         f"{name}={value}"
         for name in ("model_name", "model", "model_id", "deployment_name", "temperature")
         if isinstance(value := getattr(llm, name, None), str | int | float)
     ]
-    return ":".join([f"{kind.__module__}.{kind.__qualname__}", *settings])
+    is_called = not any(callable(getattr(llm, method, None)) for method in _METHODS)
+    method = inspect.getattr_static(kind, "__call__", None)
+    code = getattr(method, "__code__", None) if is_called else None
+    version = _version(code) if isinstance(code, CodeType) else ""
+    return ":".join([f"{kind.__module__}.{kind.__qualname__}", *settings]) + version
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,10 @@ def _text_of(answer: Any) -> str:
 
 def _kind(llm: Any) -> str:
     return getattr(llm, "__qualname__", None) or type(llm).__name__
+
+
+def _version(code: CodeType) -> str:
+    return f"#{digest(_parts_of(code))[:12]}"
 
 
 def _parts_of(code: CodeType) -> Iterator[str]:

@@ -8,14 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rl_rewriter.benchmark.comparison.arms import (
-    BEST_FIXED,
-    POLICY,
-    Arm,
-    OneAction,
-    Oracle,
-    RandomAction,
-)
+from rl_rewriter.benchmark.arm_names import BEST_FIXED, POLICY
+from rl_rewriter.benchmark.comparison.arms import Arm, OneAction, Oracle, RandomAction
 from rl_rewriter.benchmark.comparison.compared import Compared, TrainedPolicies
 from rl_rewriter.benchmark.comparison.config import METRICS, depth_of
 from rl_rewriter.benchmark.comparison.searched import values_by_metric

@@ -37,15 +37,13 @@ def measure_headroom(
     queries = [*bench.train, *bench.test]
     outcomes, features = plain_outcomes(bench, queries, on_progress=on_progress)
     if bench.protocol != "split":
-        fitted = features.fitted_on(outcomes.features)
-        return headroom_of(sample_of(bench, outcomes, fitted, seed=seed), folds=folds, seed=seed)
+        return headroom_of(sample_of(bench, outcomes, features, seed=seed), folds=folds, seed=seed)
     learned = outcomes.subset(range(len(bench.train)))
     held_out = outcomes.subset(range(len(bench.train), len(queries)))
-    fitted = features.fitted_on(learned.features)
     return headroom_of(
-        sample_of(bench, held_out, fitted, seed=seed),
+        sample_of(bench, held_out, features, seed=seed),
         train=Sample(
-            reward_table(learned, bench.qrels, fitted, bench.reward), bench.groups_of(bench.train)
+            reward_table(learned, bench.qrels, features, bench.reward), bench.groups_of(bench.train)
         ),
         folds=folds,
         seed=seed,
@@ -60,7 +58,8 @@ def sample_of(
     Args:
         bench: Where the queries come from.
         outcomes: What every action retrieved for them.
-        features: What the states are made of, fitted.
+        features: What the states are made of, not fitted: the regression scales them by what it
+            learns from, fold by fold.
         seed: Seed of the halved judgements.
     """
     return Sample(

@@ -6,6 +6,7 @@ import logging
 import os
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ class Found:
 def read_parts(folder: Path, feature_key: str) -> tuple[Any, Any]:
     """Tables of features and of cells that a folder holds, empty ones where it holds none.
 
-    A file that cannot be read is left out with a warning: it will be searched again.
+    A file that cannot be read is put aside with a warning: what it held will be searched again.
     """
     return _read(folder, f"{_FEATURES}-{feature_key}", _features_schema()), _read(
         folder, _CELLS, _cells_schema()
@@ -195,6 +196,8 @@ def _read(folder: Path, kind: str, schema: Any) -> Any:
             tables.append(parquet.read_table(path).cast(schema))
         except (arrow.ArrowException, OSError, ValueError) as error:
             _logger.warning("%s cannot be read and is searched again: %s", path, error)
+            with suppress(OSError):  # told once; another run may have been faster
+                path.replace(path.with_suffix(".damaged"))
     return arrow.concat_tables(tables) if tables else schema.empty_table()
 
 

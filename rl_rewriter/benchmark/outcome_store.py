@@ -19,10 +19,9 @@ from rl_rewriter.features.feature_set import FeatureSet
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.text.digests import digest
 from rl_rewriter.text.statistics import CollectionStatistics
-from rl_rewriter.training.splits import query_fingerprint
 from rl_rewriter.types import Needs, OnProgress, Query
 
-SCHEMA = 2
+SCHEMA = 3
 LEAST_DEPTH = 10
 """Shallower metrics share the outcomes of this depth."""
 
@@ -152,4 +151,5 @@ def _feature_key(features: FeatureSet) -> str:
 
 def _query_key(query: Query) -> str:
     restriction = "" if query.filters is None else query.filters.key
-    return digest([query_fingerprint(query), query.text, restriction])
+    turns = [part for turn in query.history for part in (turn.role, turn.text)]
+    return digest([*turns, query.text, restriction])

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from rl_rewriter.benchmark.comparison.verdict import verdict_of
+from rl_rewriter.errors import InputError
 from rl_rewriter.evaluation.significance import holm
+from rl_rewriter.folders import write_json
 
 SCHEMA = 1
+RESULTS = "results.json"
 _TESTS = ("policy_vs_keep", "policy_vs_best_fixed")
 
 
@@ -26,11 +27,35 @@ def write_results(
         folder: The run's folder.
         records: The collections' objects; p-values are corrected over all of them.
         seed: Seed of the run.
+
+    Raises:
+        InputError: A file of this name is someone else's.
     """
+    refuse_foreign(folder)
     results = {"schema": SCHEMA, "seed": seed, "collections": corrected_over_run(records)}
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "results.json", results)
+    write_json(folder / RESULTS, results)
     return results
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Leave a file alone that has the name of a run's results and isn't one.
+
+    Raises:
+        InputError: There is one.
+    """
+    path = folder / RESULTS
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or "schema" not in found:
+        raise InputError(
+            f"{path} isn't the result of a run and would be overwritten; give another folder, or "
+            "delete it"
+        )
 
 
 def corrected_over_run(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -49,25 +74,3 @@ def corrected_over_run(records: Sequence[Mapping[str, Any]]) -> list[dict[str, A
             record["arms"]["policy"]["versus_keep"]["p_holm"] = versus_keep["p_holm"]
         record["verdict"] = verdict_of(record)
     return found
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON, as a whole."""
-    # Lone surrogates, which queries may hold, have no UTF-8; JSON's escapes stand for them.
-    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-    write_text(path, text)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file as a whole: under another name first, then renamed."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(
-            handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n"
-        ) as file:
-            file.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

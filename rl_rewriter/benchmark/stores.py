@@ -23,6 +23,8 @@ from rl_rewriter.types import OnProgress
 
 BASES = ("chroma", "bm25", "tfidf", "hybrid")
 DEFAULT_EMBEDDER = "minilm"
+_DATABASE = "chroma.sqlite3"
+"""What every folder of a persistent Chroma holds."""
 HYBRID_WEIGHT = 0.3
 """BM25's share where hybrid search is the base that "keep" leaves alone."""
 
@@ -60,12 +62,16 @@ class StoreConfig:
             raise InputError(f"unknown base retriever {self.base!r}; use one of {', '.join(BASES)}")
         if self.is_own and not self.collection:
             raise InputError("name the collection of your Chroma with --collection NAME")
+        if self.collection and not self.is_own:
+            raise InputError(
+                f"say where the collection {self.collection!r} is, with --chroma-path FOLDER or "
+                "--chroma-host HOST:PORT"
+            )
         if self.is_own and self.embedder == "tfidf":
             raise InputError(
                 "a Chroma collection holds vectors that TF-IDF cannot make; give the --embedder "
                 "that its documents were added with"
             )
-
         if self.is_own and self.base in ("bm25", "tfidf"):
             raise InputError(
                 f"--base {self.base} searches documents in memory; your own Chroma is searched by "
@@ -156,6 +162,12 @@ def own_collection(store: StoreConfig) -> Any:
         CollectionError: The server or the collection isn't there, or it is empty.
     """
     chromadb = chromadb_module()
+    folder = store.chroma_path
+    if store.chroma_host is None and folder is not None and not (folder / _DATABASE).is_file():
+        raise CollectionError(  # opening it would make one
+            f"there is no collection {store.collection!r} to open at {folder}: the folder of a "
+            f"persistent Chroma would hold {_DATABASE}"
+        )
     try:
         if store.chroma_host is not None:
             host, port = _address(store.chroma_host)

@@ -26,6 +26,9 @@ from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.training.splits import conversation_of
 from rl_rewriter.types import OnProgress, Qrels, Query
 
+_BUNDLED = {"demo": "en", "demo-zh": "zh"}
+"""Name of a bundled corpus -> its folder."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Workbench:
@@ -194,11 +197,15 @@ def load_collection(data: str, *, documents_elsewhere: bool = False) -> JudgedCo
     Raises:
         InputError: There is no such data, or it is malformed.
     """
-    bundled = {"demo": "en", "demo-zh": "zh"}
-    if data in bundled:
-        with as_file(files("rl_rewriter") / "demo" / "corpus" / bundled[data]) as folder:
+    if data in _BUNDLED:
+        with as_file(files("rl_rewriter") / "demo" / "corpus" / _BUNDLED[data]) as folder:
             return read_collection(folder, name=data, documents_elsewhere=documents_elsewhere)
     return read_collection(Path(data), documents_elsewhere=documents_elsewhere)
+
+
+def is_named(data: str) -> bool:
+    """Whether data are bundled or generated, not a path."""
+    return data in _BUNDLED or is_generated(data)
 
 
 def is_generated(data: str) -> bool:

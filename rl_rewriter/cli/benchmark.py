@@ -35,8 +35,9 @@ def benchmark(
     data: Annotated[
         list[str],
         typer.Argument(
-            help='Collections: folders in BEIR layout and the other formats, "demo", "demo-zh", '
-            '"fixture" or "simulator[:SEED]".'
+            help="Collections: folders in BEIR or TREC layout, CSV, TSV, JSON or JSON-lines files "
+            "and datasets (docs/collections.md), "
+            '"demo", "demo-zh", "fixture" or "simulator[:SEED]".'
         ),
     ],
     out: Annotated[

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 Data = Annotated[
     str,
     typer.Argument(
-        help='A folder in BEIR layout, "demo", "demo-zh", "fixture" or "simulator[:SEED]".'
+        help="A folder in BEIR or TREC layout, a CSV, TSV, JSON or JSON-lines file of questions "
+        "with their documents, a LangSmith or LlamaIndex dataset (docs/collections.md), "
+        '"demo", "demo-zh", "fixture" or "simulator[:SEED]".'
     ),
 ]
 Policy = Annotated[Path, typer.Option(help="Folder of a saved policy.")]
@@ -150,7 +152,10 @@ class MeasureOptions:
 
     metric: Annotated[
         str | None,
-        typer.Option(help="ndcg@K, mrr@K, map@K, recall@K or hits@K; ndcg@10 by default."),
+        typer.Option(
+            help="ndcg@K, mrr@K, map@K, recall@K or hits@K, which counts the relevant documents "
+            "found; ndcg@10 by default."
+        ),
     ] = None
     limit_queries: Annotated[
         int | None, typer.Option(help="At most so many queries on each side of the split.")
@@ -212,6 +217,9 @@ class MeasureOptions:
         )
 
 
+_REFERENCES = ("keep", "best-fixed", "uniform")
+
+
 @dataclass(frozen=True)
 class TrainOptions:
     """How a policy is trained."""
@@ -244,7 +252,7 @@ class TrainOptions:
 
         if self.algorithm != "reinforce":
             raise InputError(f'unknown algorithm {self.algorithm!r}; this version has "reinforce"')
-        if not self._names_a_folder and self.reference not in ("keep", "best-fixed", "uniform"):
+        if not self._names_a_folder and self.reference not in _REFERENCES:
             raise InputError(
                 f"unknown reference {self.reference!r}: keep, best-fixed, uniform, the folder of a "
                 'saved policy, or from --logs "logged"'
@@ -280,7 +288,7 @@ class TrainOptions:
 
     @property
     def _names_a_folder(self) -> bool:
-        return Path(self.reference).is_dir()
+        return self.reference not in (*_REFERENCES, "logged") and Path(self.reference).is_dir()
 
 
 @dataclass(frozen=True)

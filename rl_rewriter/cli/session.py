@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from typing import Any, TextIO
 
 import typer
 from rich.console import Console
@@ -47,6 +48,7 @@ class Session:
         )
         self._tasks: dict[str, TaskID] = {}
         self.exit_code = 0
+        self.record = ""
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Show how far a stage is."""
@@ -55,10 +57,10 @@ class Session:
         self._bars.update(self._tasks[stage], completed=done, total=total, visible=done < total)
 
     def finish(self, record: Mapping[str, Any], show: Callable[[Console], None]) -> None:
-        """Print the result: the record as JSON where that is asked for, else as text."""
+        """Print the result: the record as JSON when the body has ended, or at once as text."""
         self._bars.stop()
         if self._options.as_json:
-            sys.stdout.write(json.dumps(record) + "\n")
+            self.record = json.dumps(record) + "\n"
         else:
             show(_printer())
 
@@ -82,8 +84,10 @@ def session(options: RunOptions) -> Iterator[Session]:
     _quieten_libraries()
     run = Session(options)
     try:
-        with run:
+        with _prints_on_standard_error() if options.as_json else nullcontext(), run:
             yield run
+        if run.record:
+            sys.stdout.write(run.record)
     except (typer.Exit, typer.Abort):
         raise
     except KeyboardInterrupt:
@@ -100,6 +104,33 @@ def session(options: RunOptions) -> Iterator[Session]:
         raise SystemExit(run.exit_code)
 
 
+@contextmanager
+def _prints_on_standard_error() -> Iterator[None]:
+    """Keep standard output for the record alone, whatever the user's code or a library prints."""
+    printed, kept = sys.stdout, _descriptor(sys.stdout)
+    with redirect_stdout(sys.stderr):
+        if kept is None:
+            yield
+            return
+        printed.flush()
+        os.dup2(2, 1)
+        try:
+            yield
+        finally:
+            printed.flush()  # what was printed by another name of it
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def _descriptor(stream: TextIO) -> int | None:
+    """Another descriptor of standard output; None where it or standard error is closed."""
+    try:
+        os.fstat(2)
+        return None if stream is None else os.dup(1)
+    except OSError:
+        return None
+
+
 def _printer() -> Console:
     """Standard output; a file or a pipe gets lines of a fixed width."""
     console = Console(soft_wrap=True, highlight=False)
@@ -110,7 +141,5 @@ def _quieten_libraries() -> None:
     logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
     logging.getLogger("chromadb").setLevel(logging.WARNING)
     if "transformers" not in sys.modules:
-        import os
-
         os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")

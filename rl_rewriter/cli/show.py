@@ -38,6 +38,11 @@ def headroom(console: Console, bench: Workbench, found: Headroom) -> None:
     console.print(f"[bold]{VERDICTS[found.verdict]}[/bold]")
     if found.queries_needed is not None:
         console.print(_needed(found))
+    elif found.verdict == "too_small":
+        console.print(
+            f"in these {found.n_queries} even the best action for each query, in hindsight, gains "
+            f"less than what is worth having ({found.oracle - found.keep:+.4f})"
+        )
     together = "" if found.n_groups == found.n_queries else f" in {found.n_groups} groups"
     console.print(
         f"{escape(bench.name)}: {found.n_queries} queries{together}, {bench.n_documents} "

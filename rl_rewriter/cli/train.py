@@ -51,7 +51,9 @@ def train(
     """Train a policy, online from judgements or offline from logged outcomes."""
     with session(run) as current:
         from rl_rewriter.policies.checkpoint import refuse_other_content
+        from rl_rewriter.training.requirements import require_torch
 
+        require_torch()
         refuse_other_content(out)
         if logs is not None:
             source = _Source(logs, default_reward, data)

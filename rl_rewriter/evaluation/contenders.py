@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rl_rewriter.evaluation.significance import Values
+from rl_rewriter.logs.columns import numbered
 
 _SAME = 1e-9
 

@@ -57,7 +57,7 @@ class Headroom:
         differ_share: Queries on which not all actions score the same.
         by_kind: Where the room is.
         queries_needed: Queries that it would take to see what one action gains, where it can't be
-            seen in these; None where it can, or where there is nothing to be seen.
+            seen in these; None where it can, or where even hindsight gains nothing worth having.
         verdict: What follows.
     """
 
@@ -215,10 +215,8 @@ def _is_choosing_better(sample: Sample, chosen: _Chosen, smallest: float, seed: 
 
 def _needed(sample: Sample, found: Contenders, signs: Signs, verdict: Verdict) -> int | None:
     """Queries needed, where a gain may be hidden in these."""
-    is_hidden = verdict == "too_small" or (
-        verdict == "nothing_to_learn" and signs.hindsight >= signs.smallest
-    )
-    if not is_hidden:
+    is_undecided = verdict in ("too_small", "nothing_to_learn")
+    if not is_undecided or signs.hindsight < signs.smallest:
         return None
     values = sample.table.values
     reached = float((found.fixed - found.keep).mean())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -114,8 +115,8 @@ class ChromaRetriever:
         return tuple(text for text, _ in rows), tuple(metadata for _, metadata in rows)
 
     def fingerprint(self) -> str:
-        """Hash of all ids and texts, of the embedder and of the distance."""
-        content = (part for document in sorted(read_texts(self.collection)) for part in document)
+        """Hash of all documents with their vectors, of the embedder and of the distance."""
+        content = (part for document in sorted(_contents(self.collection)) for part in document)
         return digest([self.name, self.embedder.name, self.space, *content])
 
     def statistics(self) -> CollectionStatistics:
@@ -180,6 +181,24 @@ def read_texts(collection: Any, *, page: int = 5000) -> Iterator[tuple[str, str]
         if len(found["ids"]) < page:
             return
         offset += page
+
+
+def _contents(collection: Any) -> Iterator[tuple[str, str]]:
+    """Id and digest of each document: its text, its metadata and its vector, page by page."""
+    offset = 0
+    while True:
+        found = collection.get(
+            include=["documents", "metadatas", "embeddings"], limit=_GET_CHUNK, offset=offset
+        )
+        vectors = np.asarray(found["embeddings"], dtype=np.float32)
+        for id_, text, metadata, vector in zip(
+            found["ids"], found["documents"], found["metadatas"], vectors, strict=True
+        ):
+            filtered_by = json.dumps(metadata, sort_keys=True, default=str)
+            yield id_, digest([text or "", filtered_by, vector.tobytes().hex()])
+        if len(found["ids"]) < _GET_CHUNK:
+            return
+        offset += _GET_CHUNK
 
 
 def unit_length(vectors: Matrix) -> Matrix:

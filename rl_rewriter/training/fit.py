@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from rl_rewriter.actions.space import ActionSpace, default_actions
 from rl_rewriter.envs.outcomes import Outcomes, reward_table
 from rl_rewriter.envs.retrieval import OutcomeSource, carry_out, check_documents, judged
-from rl_rewriter.errors import CollectionError, InputError, MissingExtraError
+from rl_rewriter.errors import CollectionError, InputError
 from rl_rewriter.features.feature_set import FeatureSet, default_features
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.evidence import gather
@@ -20,6 +19,7 @@ from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.on_rows import fit_on_rows, training_rows
 from rl_rewriter.training.references import held_to_checkpoint
 from rl_rewriter.training.report import FitReport, fit_warnings, training_summary
+from rl_rewriter.training.requirements import require_torch
 from rl_rewriter.training.splits import conversation_of, query_fingerprint
 from rl_rewriter.types import Needs, OnProgress, Qrels, Query
 
@@ -63,8 +63,7 @@ def fit_policy(
         TrainingError: Training diverged.
         MissingExtraError: torch or scikit-learn isn't installed.
     """
-    if importlib.util.find_spec("torch") is None:
-        raise MissingExtraError("torch", "train")
+    require_torch()
     config = config or FitConfig()
     tell = on_progress or (lambda stage, done, total: None)
     usable, train_rows, validation_rows = _split(queries, qrels, groups, config)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.envs.table import RewardTable
-from rl_rewriter.errors import InputError, MissingExtraError
+from rl_rewriter.errors import InputError
 from rl_rewriter.features.feature_set import FeatureSet, features_of
 from rl_rewriter.logs.bandit import LoggedBandit
 from rl_rewriter.logs.held_out import held_out
@@ -37,6 +36,7 @@ from rl_rewriter.training.offline_report import (
 from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows
 from rl_rewriter.training.references import held_to_checkpoint, held_to_log
 from rl_rewriter.training.report import versions
+from rl_rewriter.training.requirements import require_torch
 from rl_rewriter.types import OnProgress
 
 
@@ -85,8 +85,7 @@ def fit_policy_to_logs(
         TrainingError: Training diverged.
         MissingExtraError: torch isn't installed.
     """
-    if importlib.util.find_spec("torch") is None:
-        raise MissingExtraError("torch", "train")
+    require_torch()
     config = config or OfflineConfig()
     tell = on_progress or (lambda stage, done, total: None)
     features = _features(log)

@@ -17,6 +17,10 @@ SHOWN_CHARS = 80
 """Of a line or a value that is wrong no more is shown."""
 
 
+_MAX_CELL = 2**31 - 1
+"""Documents in a table may be longer than what Python's csv lets through by itself."""
+
+
 class Place(NamedTuple):
     """Where something stands, for messages.
 
@@ -146,12 +150,21 @@ def read_table(path: Path) -> Iterator[tuple[Place, list[str]]]:
         rows = csv.reader(file, delimiter=max(",;\t", key=first.count), strict=True)
         start = 1
         try:
-            for row in rows:
+            while (row := _next_row(rows)) is not None:
                 if any(cell.strip() for cell in row):
                     yield Place(path, start), row
                 start = rows.line_num + 1
         except csv.Error as error:
             raise InputError(f"{path} line {start} is no CSV: {error}") from error
+
+
+def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
+    """The next row with cells of any size; the limit holds for all readers of the process."""
+    limit = csv.field_size_limit(_MAX_CELL)
+    try:
+        return next(rows, None)
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _unquoted(cell: str) -> str:

@@ -8,13 +8,11 @@ from typing import Protocol
 
 import numpy as np
 
+from rl_rewriter.benchmark.arm_names import BEST_FIXED, ORACLE, POLICY, RANDOM
 from rl_rewriter.benchmark.comparison.fits import Fit
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.evaluation.held_out import Choices, always
 from rl_rewriter.evaluation.significance import Values
-
-KEEP, RANDOM, BEST_FIXED, POLICY, ORACLE = "keep", "random", "best_fixed", "policy", "oracle"
-"""Names of the arms that aren't single actions; "keep" is one of those as well."""
 
 
 class Arm(Protocol):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from rl_rewriter.actions.llm import failed_answers
 from rl_rewriter.benchmark.comparison.compare import compare_arms
 from rl_rewriter.benchmark.comparison.figures import Record, collection_record
 from rl_rewriter.benchmark.comparison.files import RECORD, write_collection
@@ -14,7 +15,7 @@ from rl_rewriter.benchmark.comparison.memory import known_record, remember_recor
 from rl_rewriter.benchmark.comparison.plan import BenchmarkRequest, Item, plan
 from rl_rewriter.benchmark.comparison.workers import Workers
 from rl_rewriter.benchmark.folder_lock import hold, release
-from rl_rewriter.benchmark.results import write_json, write_results
+from rl_rewriter.benchmark.results import refuse_foreign, write_results
 from rl_rewriter.benchmark.workbench import (
     Workbench,
     is_generated,
@@ -23,6 +24,7 @@ from rl_rewriter.benchmark.workbench import (
     workbench_over,
 )
 from rl_rewriter.errors import InputError
+from rl_rewriter.folders import write_json
 from rl_rewriter.retrieval.protocols import Fingerprinted
 from rl_rewriter.types import OnProgress
 
@@ -33,7 +35,8 @@ def run_benchmark(
     """Compare all arms on every collection with every retriever, and write the run's folder.
 
     ``results.json`` is written after every collection, so that a killed run leaves what it has
-    found; run again, it takes up from there. Policies are trained in several processes (see
+    found; run again, it takes up from there. Where calls of a language model failed, what was found
+    is not taken over: these calls are made again. Policies are trained in several processes (see
     :class:`~rl_rewriter.benchmark.comparison.workers.Workers`).
 
     Args:
@@ -44,7 +47,8 @@ def run_benchmark(
         What ``results.json`` holds.
 
     Raises:
-        InputError: Data are malformed, or another run writes to the folder.
+        InputError: Data are malformed, another run writes to the folder, or its ``results.json`` is
+            someone else's.
         CollectionError: A collection cannot be searched.
         MissingExtraError: A package isn't installed.
         TrainingError: Training diverged.
@@ -53,6 +57,7 @@ def run_benchmark(
     if not hold(request.out, alone=True):
         raise InputError(f"another run writes to {request.out}; give another folder")
     try:
+        refuse_foreign(request.out)
         return _run(request, plan(request), on_progress)
     finally:
         release(request.out)
@@ -118,7 +123,7 @@ def _compared(
     )
     record = collection_record(compared, seconds)
     write_collection(item.folder, compared, record)
-    if key is not None:
+    if key is not None and not any(failed_answers(action) for action in bench.actions):
         remember_record(item.folder, key)
     return record
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rl_rewriter.actions.space import ActionSpace
-from rl_rewriter.benchmark.comparison.arms import BEST_FIXED, POLICY
+from rl_rewriter.benchmark.arm_names import BEST_FIXED, POLICY
 from rl_rewriter.benchmark.comparison.calibration import expected_gains
 from rl_rewriter.benchmark.comparison.choosing import Chosen, choose, fit_tasks
 from rl_rewriter.benchmark.comparison.compared import Compared, TrainedPolicies

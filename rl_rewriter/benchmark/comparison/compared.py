@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rl_rewriter.actions.space import ActionSpace
-from rl_rewriter.benchmark.comparison.arms import POLICY
+from rl_rewriter.benchmark.arm_names import POLICY
 from rl_rewriter.benchmark.comparison.effort import Efforts, efforts_of
 from rl_rewriter.benchmark.comparison.fits import Look
 from rl_rewriter.benchmark.workbench import Workbench

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rl_rewriter.benchmark.comparison.arms import BEST_FIXED, KEEP, ORACLE, POLICY, RANDOM
+from rl_rewriter.benchmark.arm_names import BEST_FIXED, KEEP, ORACLE, POLICY, RANDOM
 from rl_rewriter.benchmark.comparison.calibration import calibration
 from rl_rewriter.benchmark.comparison.compared import Compared
 from rl_rewriter.benchmark.comparison.effort import Efforts
+from rl_rewriter.benchmark.comparison.harm import harm_of
 from rl_rewriter.benchmark.comparison.verdict import verdict_of
 from rl_rewriter.evaluation.comparison import Comparison, corrected
 from rl_rewriter.evaluation.held_out import HeldOut
@@ -47,7 +48,7 @@ def collection_record(compared: Compared, seconds: Mapping[str, float] | None = 
         "oracle": float(held_out.of(ORACLE).mean()),
         "tests": {name: test and test.to_json() for name, test in tests.items()},
         "seconds": _seconds(compared, seconds or {}),
-        "notes": [*bench.notes, *compared.notes],
+        "notes": _notes(compared),
         "seeds": [] if policies is None else list(policies.seeds),
         "folds": compared.n_folds,
         "n_train": compared.n_train,
@@ -71,12 +72,12 @@ def _tests(held_out: HeldOut) -> dict[str, Comparison | None]:
 def _policy(compared: Compared, versus_keep: Comparison | None) -> Record | None:
     if versus_keep is None:
         return None
-    efforts = _efforts(compared, POLICY)
+    efforts, harm = _efforts(compared, POLICY), harm_of(compared.held_out, POLICY)
     picked = compared.held_out.picked
     return {
         "value": float(compared.held_out.of(POLICY).mean()),
-        "hurt_share": versus_keep.hurt_share,
-        "helped_share": versus_keep.helped_share,
+        "hurt_share": harm.hurt_share,
+        "helped_share": harm.helped_share,
         "action_share": compared.held_out.action_share(POLICY),
         "searches_per_query": float(picked(POLICY, efforts.searches).mean()),
         "llm_calls_per_query": float(picked(POLICY, efforts.llm_calls).mean()),
@@ -124,15 +125,31 @@ def _arm(
         "value": float(held_out.of(arm).mean()),
         "ci95": list(ci95),
         "metrics": {name: mean(values) for name, values in held_out.values.items()},
-        "hurt_share": versus.hurt_share if versus else 0.0,
-        "helped_share": versus.helped_share if versus else 0.0,
-        "worst_decile": versus.worst_decile if versus else 0.0,
+        **harm_of(held_out, arm)._asdict(),
         "searches_per_query": mean(efforts.searches),
         "llm_calls_per_query": mean(efforts.llm_calls),
         "embedded_per_query": mean(efforts.embedded),
         "cost": mean(efforts.cost),
-        "versus_keep": versus and versus.to_json(),
+        "versus_keep": versus and _tested(arm, versus),
     }
+
+
+def _tested(arm: str, versus: Comparison) -> Record:
+    """A test against keep; what is chosen in hindsight is no hypothesis to be corrected."""
+    test: Record = dict(versus.to_json())
+    return {**test, "p_holm": None} if arm == ORACLE else test
+
+
+def _notes(compared: Compared) -> list[str]:
+    """Notes of the data and of the run, and how several policies became one figure."""
+    notes = [*compared.bench.notes, *compared.notes]
+    n_seeds = len(compared.held_out.choices.get(POLICY, ()))
+    if n_seeds > 1:
+        notes.append(
+            f"policy figures are means over {n_seeds} seeds; runs/policy.run, action and text are "
+            "the first seed's"
+        )
+    return notes
 
 
 def _efforts(compared: Compared, arm: str) -> Efforts:

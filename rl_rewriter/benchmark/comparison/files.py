@@ -10,14 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from rl_rewriter.benchmark.comparison.arms import BEST_FIXED, KEEP, ORACLE, POLICY, RANDOM
+from rl_rewriter.benchmark.arm_names import BEST_FIXED, KEEP, ORACLE, POLICY, RANDOM
 from rl_rewriter.benchmark.comparison.compared import Compared
 from rl_rewriter.benchmark.comparison.examples import examples_of
 from rl_rewriter.benchmark.comparison.trec import run_lines
-from rl_rewriter.benchmark.results import write_json, write_results, write_text
+from rl_rewriter.benchmark.results import refuse_foreign, write_results
 from rl_rewriter.errors import MissingExtraError
+from rl_rewriter.folders import write_json, write_text
 
 RUN_FILES = (KEEP, BEST_FIXED, POLICY, ORACLE)
+PER_QUERY, TRAINING, EXAMPLES = "per_query.parquet", "training.jsonl", "examples.json"
+FILES = (PER_QUERY, TRAINING, EXAMPLES, *(f"runs/{arm}.run" for arm in RUN_FILES))
+"""What may lie beside the record."""
 RECORD = "record.json"
 KEY = "key.json"
 """Says what a folder's files follow from (see :mod:`rl_rewriter.benchmark.comparison.memory`)."""
@@ -35,8 +39,10 @@ def write_run(
         seed: Seed of the run.
 
     Raises:
+        InputError: The folder's ``results.json`` is someone else's.
         MissingExtraError: pyarrow isn't installed.
     """
+    refuse_foreign(folder)
     name = free_name(f"{record['name']}.{record['retriever']}", set())
     write_collection(folder / name, compared, record)
     [written] = write_results(folder, [record], seed=seed)["collections"]
@@ -57,10 +63,10 @@ def write_collection(folder: Path, compared: Compared, record: Mapping[str, Any]
     """
     (folder / "runs").mkdir(parents=True, exist_ok=True)
     (folder / KEY).unlink(missing_ok=True)  # from now on the files don't belong together
-    _write_per_query(folder / "per_query.parquet", compared)
+    _write_per_query(folder / PER_QUERY, compared)
     looks = () if compared.policies is None else compared.policies.looks
-    write_lines(folder / "training.jsonl", (json.dumps(look) for look in looks))
-    write_json(folder / "examples.json", examples_of(compared))
+    write_lines(folder / TRAINING, (json.dumps(look) for look in looks))
+    write_json(folder / EXAMPLES, examples_of(compared))
     for arm in RUN_FILES:
         choices = compared.held_out.choices.get(arm)
         path = folder / "runs" / f"{arm}.run"

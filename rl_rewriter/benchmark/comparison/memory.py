@@ -1,13 +1,13 @@
 """What was found before and still holds: results of a collection, by all that they depend on.
 
-A collection's folder holds ``key.json`` beside its ``record.json``: a digest of its content and of
-every setting that its figures follow from. Where both are what a run would compute, the record is
-taken as it stands, and nothing is opened, embedded or searched. Policies are kept one by one, in
-``fits/`` (see :mod:`rl_rewriter.benchmark.comparison.fits`), and outcomes of actions in the cache
-folder (see :mod:`rl_rewriter.benchmark.outcome_store`): so a killed run loses what it was at,
-another seed trains its own policies alone, and another action is searched alone, though policies
-that may choose it have to be trained anew. Records and policies are in the run's folder and are
-gone with it; only what is searched and embedded is shared between runs.
+A collection's folder holds ``key.json`` beside its ``record.json``: a digest of its content, every
+setting that its figures follow from, and the sizes of its files. Where these are what a run would
+leave, the record is taken as it stands, and nothing is opened, embedded or searched. Policies are
+kept one by one, in ``fits/`` (see :mod:`rl_rewriter.benchmark.comparison.fits`), and outcomes of
+actions in the cache folder (see :mod:`rl_rewriter.benchmark.outcome_store`): so a killed run loses
+what it was at, another seed trains its own policies alone, and another action is searched alone,
+though policies that may choose it have to be trained anew. Records and policies are in the run's
+folder and are gone with it; only what is searched and embedded is shared between runs.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from rl_rewriter.actions.keep import Keep
 from rl_rewriter.actions.space import ActionSpace, default_actions
 from rl_rewriter.benchmark.collections.judged import JudgedCollection
 from rl_rewriter.benchmark.comparison.config import BenchmarkConfig
-from rl_rewriter.benchmark.comparison.files import KEY, RECORD
-from rl_rewriter.benchmark.results import write_json
+from rl_rewriter.benchmark.comparison.files import FILES, KEY, RECORD
 from rl_rewriter.features.feature_set import default_features
+from rl_rewriter.folders import write_json
 from rl_rewriter.text.digests import digest
 from rl_rewriter.types import Needs, Qrels, Query
 
@@ -86,14 +86,20 @@ def actions_content(actions: Iterable[Action]) -> str:
 def known_record(folder: Path, key: Mapping[str, Any]) -> dict[str, Any] | None:
     """The record that stands in a collection's folder, if it is what this key leads to."""
     try:
-        if json.loads((folder / KEY).read_text("utf-8")) != key:
+        known = json.loads((folder / KEY).read_text("utf-8"))
+        if known != {"key": key, "files": _sizes(folder)}:
             return None
         record = json.loads((folder / RECORD).read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) and (folder / "per_query.parquet").exists() else None
+    return record if isinstance(record, dict) else None
 
 
 def remember_record(folder: Path, key: Mapping[str, Any]) -> None:
     """The folder's files are whole and are what this key leads to."""
-    write_json(folder / KEY, key)
+    write_json(folder / KEY, {"key": key, "files": _sizes(folder)})
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Bytes of the files beside the record; that one is parsed, and may be corrected later on."""
+    return {name: (folder / name).stat().st_size for name in FILES if (folder / name).is_file()}

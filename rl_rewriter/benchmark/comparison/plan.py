@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from rl_rewriter.actions.base import Action
 from rl_rewriter.benchmark.collections.judged import JudgedCollection
 from rl_rewriter.benchmark.comparison.config import BenchmarkConfig
 from rl_rewriter.benchmark.comparison.files import free_name
 from rl_rewriter.benchmark.comparison.memory import actions_content, content_of, settings_of
 from rl_rewriter.benchmark.extended_actions import ActionSources, llm_actions
 from rl_rewriter.benchmark.stores import StoreConfig, chosen_embedder
-from rl_rewriter.benchmark.workbench import is_generated, prepared_collection
+from rl_rewriter.benchmark.workbench import is_generated, is_named, prepared_collection
 from rl_rewriter.errors import InputError
 from rl_rewriter.retrieval.embedders import model_name
 from rl_rewriter.text.digests import digest
@@ -83,7 +85,7 @@ def plan(request: BenchmarkRequest) -> list[Item]:
     settings = {**settings_of(request.config), "sources": _sources_key(request.sources)}
     taken: set[str] = set()
     items: list[Item] = []
-    for data in dict.fromkeys(request.data):
+    for data in _distinct(request.data):
         collection = (
             None
             if is_generated(data)
@@ -111,6 +113,15 @@ def plan(request: BenchmarkRequest) -> list[Item]:
     return items
 
 
+def _distinct(data: Sequence[str]) -> list[str]:
+    """Each collection once, however its path is written."""
+    found: dict[str, str] = {}
+    for name in data:
+        place = name if is_named(name) else os.path.abspath(name)
+        found.setdefault(place, name)
+    return list(found.values())
+
+
 def _content(data: str, request: BenchmarkRequest) -> str:
     """Names a generated environment, which its seed and this version determine."""
     return digest([_GENERATED, data, str(request.limit_queries)])
@@ -129,10 +140,16 @@ def _retriever(embedder: str, store: StoreConfig) -> str:
     return embedder if embedder in ("bm25", "tfidf") else store.base
 
 
+def _live_content(actions: Sequence[Action]) -> str:
+    """Digest of actions that weren't asked yet, whose answers follow from what they would ask."""
+    asked = [str(getattr(getattr(action, "ask", None), "name", "")) for action in actions]
+    return digest([actions_content(actions), *asked])
+
+
 def _sources_key(sources: ActionSources) -> dict[str, Any]:
     rewrites = sources.rewrites
     return {
         "rewrites": rewrites and actions_content(rewrites.actions()),
-        "llm": actions_content(llm_actions(sources.llm)),
+        "llm": _live_content(llm_actions(sources.llm)),
         "patterns": sources.patterns,
     }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from rl_rewriter.benchmark.arm_names import BEST_FIXED, KEEP, ORACLE, POLICY, RANDOM
 from rl_rewriter.benchmark.report.fields import Fields, Interval
 
-KEEP, RANDOM, BEST_FIXED, POLICY, ORACLE = "keep", "random", "best_fixed", "policy", "oracle"
 PLAIN_NAMES = {
     KEEP: "keep (the query as it is)",
     RANDOM: "random action",

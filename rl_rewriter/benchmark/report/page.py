@@ -14,8 +14,8 @@ from rl_rewriter.benchmark.report.run_folder import Run, read_run
 from rl_rewriter.benchmark.report.sections import Section, section
 from rl_rewriter.benchmark.report.tables import overview_table
 from rl_rewriter.benchmark.report.verdicts import headline
-from rl_rewriter.benchmark.results import write_text
 from rl_rewriter.errors import InputError, MissingExtraError
+from rl_rewriter.folders import write_text
 
 REPORT = "report.html"
 _HERE = Path(__file__).parent

@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from rl_rewriter.benchmark.report.arms import (
-    BEST_FIXED,
-    KEEP,
-    ORACLE,
-    POLICY,
-    read_arms,
-    read_versus,
-)
+from rl_rewriter.benchmark.arm_names import BEST_FIXED, KEEP, ORACLE, POLICY
+from rl_rewriter.benchmark.report.arms import read_arms, read_versus
 from rl_rewriter.benchmark.report.fields import Fields
 from rl_rewriter.benchmark.report.record import Bin, Kind, Record, Room
 

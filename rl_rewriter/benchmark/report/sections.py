@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from rl_rewriter.benchmark.report.arms import BEST_FIXED, KEEP, ORACLE, POLICY
+from rl_rewriter.benchmark.arm_names import BEST_FIXED, KEEP, ORACLE, POLICY
 from rl_rewriter.benchmark.report.charts.action_shares import action_shares
 from rl_rewriter.benchmark.report.charts.arm_values import arm_values
 from rl_rewriter.benchmark.report.charts.calibration import calibration

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rl_rewriter.benchmark.arm_names import BEST_FIXED, KEEP, ORACLE, POLICY
 from rl_rewriter.benchmark.report import wording
-from rl_rewriter.benchmark.report.arms import BEST_FIXED, KEEP, ORACLE, POLICY, Arm, Versus
+from rl_rewriter.benchmark.report.arms import Arm, Versus
 from rl_rewriter.benchmark.report.record import Record
 
 

@@ -62,9 +62,13 @@ def test_json_is_what_is_written(cli: Cli, folders: tuple[Path, Path], tmp_path:
         assert_has_form(record, COLLECTION)
     written = json.loads((tmp_path / "run" / "results.json").read_text("utf-8"))
     assert written == found.record
+    notes = (
+        "12 documents with the words of another, such as 'refund-again' and 'refund'",
+        "policy figures are means over 2 seeds; runs/policy.run, action and text are the first "
+        "seed's",
+    )
     assert found.err.splitlines() == [
-        f"note: {name}: 12 documents with the words of another, such as 'refund-again' and 'refund'"
-        for name in ("first", "second")
+        f"note: {name}: {note}" for name in ("first", "second") for note in notes
     ]
     started = time.perf_counter()
     assert cli(*words, "--json").record == found.record

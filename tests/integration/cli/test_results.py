@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -170,7 +172,8 @@ def test_train_evaluate_and_rewrite_in_words(
     cli: Cli, data: Path, policy: Path, tmp_path: Path
 ) -> None:
     trained = cli("train", data, "--out", tmp_path / "policy", *TFIDF, *QUICK)
-    assert (trained.code, trained.err) == (0, "")
+    assert trained.code == 0
+    assert "warning" not in trained.err
     assert f"saved to {tmp_path / 'policy'}" in trained.out
     evaluated = cli("evaluate", data, "--policy", policy, *TFIDF)
     assert evaluated.code == 0
@@ -181,3 +184,55 @@ def test_train_evaluate_and_rewrite_in_words(
     assert (decided.code, decided.err) == (0, "")
     assert "reason: policy" in decided.out
     assert any(id_ in decided.out for id_ in DOCUMENTS)
+
+
+NOISY = """
+import os, subprocess, sys
+print("imported")
+first = sys.stdout
+
+def search(texts, k):
+    print("searching", len(texts))
+    first.write("by another name\\n")
+    os.write(1, b"by its number\\n")
+    subprocess.run([sys.executable, "-c", "print('by a process')"], check=True)
+    if texts == ["fail now"]:
+        raise SystemExit("never mind")
+    return [[("refund", 1.0)] for _ in texts]
+"""
+
+
+def test_code_of_the_users_own_may_print(
+    cli: Cli, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "noisy_search.py").write_text(NOISY, "utf-8")
+    own = ("--retriever", "noisy_search:search", "--actions", "keywords")
+    found = cli("headroom", data, *own, "--json")
+    assert found.record["n_queries"] > 0
+    for printed in ("imported", "searching", "by another name", "by its number", "by a process"):
+        assert printed in found.err
+    in_words = cli("headroom", data, *own)
+    assert "searching" in in_words.out
+
+
+def test_standard_output_is_given_back_after_an_error(cli: Cli, capfd: Any) -> None:
+    failed = cli("headroom", "no-such-folder", *("--json",))
+    assert failed.complaint
+    sys.stdout.write("printed later\n")
+    assert capfd.readouterr() == ("printed later\n", "")
+
+
+def test_names_of_references_win_over_folders(
+    cli: Cli, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "keep").mkdir()
+    trained = cli("train", data, "--out", "policy", *TFIDF, *QUICK, "--reference", "keep", "--json")
+    assert trained.record["algorithm"] == "reinforce"
+
+
+def test_the_help_names_formats_and_counts(cli: Cli) -> None:
+    text = " ".join(cli("headroom", "--help").out.replace("\u2502", " ").split())
+    for part in ("TREC", "CSV", "JSON-lines", "LangSmith", "LlamaIndex", "which counts"):
+        assert part in text, part

@@ -100,6 +100,21 @@ def test_models_are_told_apart() -> None:
     assert first.startswith(f"{__name__}.test_models_are_told_apart")
 
 
+def test_versions_of_an_object_that_is_called_are_told_apart() -> None:
+    class Model:
+        model = "small"
+
+        def __call__(self, prompt: str) -> str:
+            return "one"
+
+    first = identity_of(Model())
+    assert first == identity_of(Model())
+    Model.__call__ = lambda self, prompt: "another"  # type: ignore[method-assign]
+    assert identity_of(Model()) != first
+    assert first.partition("#")[0].endswith("Model:model=small")
+    assert "#" not in identity_of(FakeListChatModel(responses=["a"]))
+
+
 def test_the_model_and_its_temperature_count() -> None:
     class Client:
         def __init__(self, model_name: str, temperature: float) -> None:

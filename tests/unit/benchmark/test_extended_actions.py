@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rl_rewriter.actions.keep import Keep
-from rl_rewriter.actions.llm import LlmRewrite
+from rl_rewriter.actions.llm import LlmRewrite, failed_answers
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.actions.words import Keywords
 from rl_rewriter.benchmark.extended_actions import (
@@ -137,6 +137,7 @@ def test_failures_are_noted_and_a_model_that_is_down_is_an_error(models: Any) ->
     assert "llm:rephrase/moody: the language model failed on 1 of 2 queries" in note
     assert made(space, "llm:rephrase/moody", QUERIES[0]) == Rewrite(("money back?",))
     assert made(space, "llm:rephrase/moody", QUERIES[2]) == Rewrite(("delivery",))
+    assert [failed_answers(action) for action in space] == [0, 1, 1]
     with pytest.raises(InputError, match=r"failed on all 2 queries \(ConnectionError: refused\)"):
         extend_actions(SPACE, QUERIES, DENSE, ActionSources(llm=("models_xyz:down",)))
 

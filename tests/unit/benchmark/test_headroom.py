@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from io import StringIO
 from pathlib import Path
@@ -90,6 +91,14 @@ def test_the_text_says_first_what_follows_and_then_where_the_gain_sits() -> None
     assert sorted(kinds) == ["chatty", "follow_up", "formal", "vague", "wordy"]
 
 
+def test_no_number_is_told_where_hindsight_gains_nothing(twenty: Workbench) -> None:
+    found = dataclasses.replace(measure_headroom(twenty), keep=1.0, oracle=1.0, queries_needed=None)
+    text = text_of(twenty, found)
+    assert text.startswith(show.VERDICTS["too_small"])
+    assert "even the best action for each query, in hindsight, gains less than what" in text
+    assert "are needed" not in text
+
+
 def test_the_fixture_has_nothing_to_learn_and_no_number_to_tell() -> None:
     bench = open_workbench("fixture", TFIDF)
     record = headroom_record(bench, measure_headroom(bench))
@@ -98,10 +107,19 @@ def test_the_fixture_has_nothing_to_learn_and_no_number_to_tell() -> None:
     assert record["oracle_corrected"] == record["oracle"] == record["keep"]
 
 
+def test_held_out_queries_have_no_part_in_the_scale_of_states(
+    twenty: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The regression scales states by what each fold learns from; nothing else may."""
+    whole = measure_headroom(twenty)
+    monkeypatch.delattr("rl_rewriter.features.feature_set.FeatureSet.fitted_on")
+    assert measure_headroom(twenty) == whole
+
+
 def test_a_sample_knows_groups_kinds_and_halves(tmp_path: Path) -> None:
     bench = open_workbench(str(shop(tmp_path / "shop")), TFIDF)
     outcomes, features = plain_outcomes(bench, bench.test)
-    sample = sample_of(bench, outcomes, features.fitted_on(outcomes.features))
+    sample = sample_of(bench, outcomes, features)
     assert sample.groups == bench.groups_of(bench.test)
     assert sample.kinds == tuple(bench.kinds[query.id] for query in bench.test)
     assert sample.halves is not None

@@ -143,6 +143,10 @@ def test_a_damaged_file_is_searched_again(tmp_path: Path, caplog: pytest.LogCapt
     assert_same(ask(tmp_path, later), by_hand(Counting()))
     assert QUERIES[0] in later.searched
     assert "cannot be read and is searched again" in caplog.text
+    caplog.clear()
+    again = Counting()
+    ask(tmp_path, again)
+    assert (again.searched, caplog.text) == ([], "")
 
 
 def test_another_collection_has_outcomes_of_its_own(tmp_path: Path) -> None:
@@ -160,6 +164,18 @@ def test_filters_and_history_make_another_query(tmp_path: Path) -> None:
     rows = {query.id: row for row, query in enumerate(ASKED)}
     assert found.applied[rows["h"], 3]
     assert not found.applied[rows["without"], 3]
+
+
+def test_who_said_a_turn_and_its_case_make_another_query(tmp_path: Path) -> None:
+    retriever = Counting()
+    features = default_features(retriever.offers)
+    turns = (Turn("user", "Voucher price"), Turn("assistant", "Voucher price"))
+    twins = [Query("and?", (turn,), id=turn.role) for turn in turns]
+    asked = [*twins, Query("AND?", turns[:1]), Query("and?", (Turn("user", "VOUCHER price"),))]
+    expected = carry_out(asked, retriever, retriever.statistics(), THREE, features, depth=10)
+    found = store(tmp_path, retriever)(asked, THREE, features, 10)
+    assert_same(found, expected)
+    assert found.applied[:, 3].tolist() == [True, False, True, True]
 
 
 def test_no_temporary_file_is_left(tmp_path: Path) -> None:

@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from rl_rewriter.benchmark.results import (
-    corrected_over_run,
-    write_json,
-    write_results,
-    write_text,
-)
+from rl_rewriter.benchmark.results import corrected_over_run, write_results
+from rl_rewriter.errors import InputError
+from rl_rewriter.folders import write_json, write_text
 
 Record = dict[str, Any]
 
@@ -98,3 +95,14 @@ def test_text_is_written_as_a_whole(tmp_path: Path) -> None:
     write_json(path, {"x": "\ud800 é"})
     assert json.loads(path.read_text("utf-8")) == {"x": "\ud800 é"}
     assert [found.name for found in tmp_path.iterdir()] == ["text"]
+
+
+@pytest.mark.parametrize("content", ['{"x": 1}', "[]", "not JSON", ""])
+def test_a_file_of_someone_elses_is_left_alone(tmp_path: Path, content: str) -> None:
+    (tmp_path / "results.json").write_text(content, "utf-8")
+    with pytest.raises(InputError, match="isn't the result of a run and would be overwritten"):
+        write_results(tmp_path, [], seed=0)
+    assert (tmp_path / "results.json").read_text("utf-8") == content
+    (tmp_path / "results.json").unlink()
+    write_results(tmp_path, [], seed=0)
+    assert write_results(tmp_path, [], seed=1)["seed"] == 1

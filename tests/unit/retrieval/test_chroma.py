@@ -238,3 +238,26 @@ def test_unit_length_leaves_zeros_alone() -> None:
     rows = unit_length(np.asarray([[3, 4], [0, 0]], dtype=np.float32))
     np.testing.assert_allclose(rows, [[0.6, 0.8], [0.0, 0.0]])
     assert unit_length(np.zeros((0, 0), dtype=np.float32)).shape == (0, 0)
+
+
+@pytest.mark.parametrize("change", ["vector", "text", "metadata"])
+def test_a_changed_document_changes_the_fingerprint(change: str) -> None:
+    collection = collection_of()
+    retriever = retriever_over(collection)
+    before = retriever.fingerprint()
+    assert retriever_over(collection_of()).fingerprint() == before
+    changes: dict[str, Any] = {
+        "vector": {"embeddings": [EMBEDDER.vector("another model's")]},
+        "text": {"documents": ["other words"], "embeddings": [EMBEDDER.vector(DOCUMENTS["size"])]},
+        "metadata": {"metadatas": [{"tenant": "c"}]},
+    }
+    collection.update(ids=["size"], **changes[change])
+    assert retriever.fingerprint() != before
+
+
+def test_the_fingerprint_is_that_of_all_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    retriever = retriever_over(collection_of())
+    whole = retriever.fingerprint()
+    for size in (5, 6, len(DOCUMENTS)):
+        monkeypatch.setattr("rl_rewriter.retrieval.chroma._GET_CHUNK", size)
+        assert retriever.fingerprint() == whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rl_rewriter.benchmark.report.arms import KEEP
+from rl_rewriter.benchmark.arm_names import KEEP
 from rl_rewriter.benchmark.report.charts.chart import (
     Chart,
     LeftOut,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rl_rewriter.benchmark.report.arms import BEST_FIXED, KEEP, ORACLE, POLICY, Arm
+from rl_rewriter.benchmark.arm_names import BEST_FIXED, KEEP, ORACLE, POLICY
+from rl_rewriter.benchmark.report.arms import Arm
 from rl_rewriter.benchmark.report.charts.chart import (
     Chart,
     LeftOut,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rl_rewriter.benchmark.report.arms import KEEP, Arm, Versus
+from rl_rewriter.benchmark.arm_names import KEEP
+from rl_rewriter.benchmark.report.arms import Arm, Versus
 from rl_rewriter.benchmark.report.charts.chart import (
     Chart,
     LeftOut,

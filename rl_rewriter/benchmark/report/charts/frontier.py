@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rl_rewriter.benchmark.report.arms import BEST_FIXED, KEEP, POLICY, Arm
+from rl_rewriter.benchmark.arm_names import BEST_FIXED, KEEP, POLICY
+from rl_rewriter.benchmark.report.arms import Arm
 from rl_rewriter.benchmark.report.charts.chart import (
     Chart,
     LeftOut,

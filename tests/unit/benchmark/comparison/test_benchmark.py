@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import shutil
 from pathlib import Path
@@ -189,3 +190,64 @@ def test_generated_environments_are_compared_by_their_own_metric(tmp_path: Path)
         *("hits@3", "ndcg@10", "mrr@10", "recall@10", "map@10", "hits@10"),
     }
     assert run_benchmark(request)["collections"] == [record]
+
+
+MOODY = """
+asked = []
+fails = True
+
+def ask(prompt):
+    asked.append(prompt)
+    if fails and len(asked) % 2:
+        raise ConnectionError("refused")
+    return "refund"
+"""
+
+
+def test_failed_calls_of_a_language_model_are_made_again(
+    request_: BenchmarkRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "moody_model.py").write_text(MOODY, "utf-8")
+    model: Any = importlib.import_module("moody_model")
+    asking = dataclasses.replace(
+        with_config(request_, seeds=0),
+        out=tmp_path / "run",
+        stores=request_.stores[:1],
+        sources=ActionSources(
+            llm=("moody_model:ask",), patterns="llm:keywords/*", cache_dir=tmp_path / "cache"
+        ),
+    )
+    [first] = run_benchmark(asking)["collections"]
+    assert any("failed on" in note for note in first["notes"])
+    n_asked, model.fails = len(model.asked), False
+    [second] = run_benchmark(asking)["collections"]
+    assert len(model.asked) == n_asked + n_asked // 2
+    assert not any("failed on" in note for note in second["notes"])
+    assert second["actions"]["llm:keywords/ask"] != first["actions"]["llm:keywords/ask"]
+    assert run_benchmark(asking)["collections"] == [second]
+    assert len(model.asked) == n_asked + n_asked // 2
+
+
+@pytest.mark.parametrize("file", ["per_query.parquet", "examples.json", "runs/policy.run"])
+def test_a_damaged_folder_is_written_anew(
+    request_: BenchmarkRequest, results: dict[str, Any], tmp_path: Path, file: str
+) -> None:
+    again = elsewhere(request_, tmp_path)
+    damaged = again.out / "shop.bm25" / file
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:10])
+    (again.out / "shop.tfidf" / "training.jsonl").unlink()
+    run_benchmark(again)
+    if damaged.suffix != ".json":  # examples hold documents in an order of their own
+        assert damaged.read_bytes() == whole
+    assert damaged.stat().st_size == len(whole)
+    assert (again.out / "shop.tfidf" / "training.jsonl").exists()
+
+
+def test_results_of_someone_else_are_left_alone(request_: BenchmarkRequest, tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text('{"x": 1}', "utf-8")
+    with pytest.raises(InputError, match=r"results\.json isn't the result of a run"):
+        run_benchmark(dataclasses.replace(request_, out=tmp_path))
+    assert json.loads((tmp_path / "results.json").read_text("utf-8")) == {"x": 1}
+    assert {path.name for path in tmp_path.iterdir()} == {"results.json", ".lock"}

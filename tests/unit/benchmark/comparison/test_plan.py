@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +53,25 @@ def test_each_collection_is_searched_by_each_retriever(shop_folder: Path, tmp_pa
     assert items[0].store.folder == items[1].store.folder == tmp_path / "run" / "chroma" / "shop"
     assert items[3].store.folder == tmp_path / "run" / "chroma" / "shop-2"
     assert items[0].key == items[3].key  # the same content, wherever it lies
+
+
+def test_a_path_counts_once_however_it_is_written(
+    shop_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop_folder.parent)
+    name = shop_folder.name
+    data = (name, f"{name}/", f"./{name}", str(shop_folder), "simulator", f"{name}/../{name}")
+    items = plan(BenchmarkRequest(data=data, out=tmp_path, stores=(TFIDF,)))
+    assert [item.data for item in items] == [name, "simulator"]
+
+
+def test_a_folder_with_the_name_of_bundled_data_is_another_collection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop(tmp_path / "demo")
+    monkeypatch.chdir(tmp_path)
+    request = BenchmarkRequest(data=("demo", "./demo"), out=tmp_path / "run", stores=(TFIDF,))
+    assert [item.data for item in plan(request)] == ["demo", "./demo"]
 
 
 def test_malformed_data_are_found_before_anything_is_begun(
@@ -115,6 +136,23 @@ def test_results_depend_on_the_rewrites_of_a_file(
         sources = ActionSources(rewrites=read_rewrites(path))
         keys.append(plan(dataclasses.replace(request_, sources=sources))[0].key)
     assert keys[0] != keys[1] != plan(request_)[0].key
+
+
+def test_results_depend_on_the_code_of_a_language_model(
+    request_: BenchmarkRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    asking = dataclasses.replace(request_, sources=ActionSources(llm=("model_of_mine:ask",)))
+    keys = []
+    for answer in ("one", "another", "one"):
+        source = f"def ask(prompt):\n    return {answer!r}\n"
+        (tmp_path / "model_of_mine.py").write_text(source, "utf-8")
+        sys.modules.pop("model_of_mine", None)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "dont_write_bytecode", True)
+            importlib.invalidate_caches()
+            keys.append(plan(asking)[0].key)
+    assert keys[0] == keys[2] != keys[1]
 
 
 @pytest.mark.parametrize(
