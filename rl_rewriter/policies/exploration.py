@@ -70,6 +70,8 @@ class Exploration:
         return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 
     def _base(self, policy: Probabilities) -> Probabilities:
+        if self.around == "policy" and self.temperature == 1.0:
+            return policy
         if self.around == "policy":
             # Relative to the most probable action, which stays at 1: a power may not lose them all.
             relative = policy / policy.max(axis=1, keepdims=True)

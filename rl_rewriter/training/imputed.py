@@ -11,9 +11,14 @@ import numpy.typing as npt
 
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import InputError
-from rl_rewriter.logs.bandit import LoggedBandit
-from rl_rewriter.rewards.group_effects import predicted_with_groups
-from rl_rewriter.rewards.outcome_model import OutcomeConfig, kin_of
+from rl_rewriter.logs.bandit import LoggedBandit, Values
+from rl_rewriter.rewards.group_effects import others_effects, predicted_with_groups
+from rl_rewriter.rewards.outcome_model import (
+    OutcomeConfig,
+    cross_fitted,
+    fit_outcome_model,
+    kin_of,
+)
 from rl_rewriter.rewards.reward import Table
 
 Estimator = Literal["dr", "ips", "dm"]
@@ -90,23 +95,27 @@ def imputed_table(log: LoggedBandit, config: ImputeConfig) -> RewardTable:
         InputError: The log holds no states, or too little to fit a model.
     """
     require_states(log)
-    predicted = _predicted(log, config)
-    rows = np.arange(len(log))
+    return _as_table(log, _corrected(log, _predicted(log, config), config))
+
+
+def _corrected(log: LoggedBandit, predicted: Table, config: ImputeConfig) -> Table:
+    """Predictions ``(n, m)``, moved toward what was observed where an action was taken."""
     weights = np.nan_to_num(1.0 / log.propensities, nan=0.0)
     if config.estimator == "dm":
         weights = np.zeros(len(log))
-    residuals = log.rewards - predicted[rows, log.actions]
-    predicted[rows, log.actions] += np.minimum(weights, config.largest_weight) * residuals
-    return _as_table(log, np.where(log.mask, predicted, predicted[:, :1]))
+    taken = _of_taken(predicted, log)
+    moved = np.minimum(weights, config.largest_weight) * (log.rewards - taken)
+    predicted[np.arange(len(log)), log.actions] = taken + moved
+    return np.where(log.mask, predicted, predicted[:, :1])
 
 
-def imputed_apart(
+def imputed_parts(
     log: LoggedBandit, rows: tuple[Sequence[int], Sequence[int]], config: ImputeConfig
 ) -> RewardTable:
-    """One table in which each part of the log is imputed from its own rewards alone.
+    """One table of rows to learn from and rows to choose by, in which nothing flows back.
 
-    What is learned on one part can then be judged on the other: a model of all rewards would carry
-    the training rows' accidents into the held-out rewards.
+    The rows to learn from are imputed from their own rewards. Those to choose by are predicted by
+    the model of the first, and corrected by their own rewards.
 
     Args:
         log: Decisions with states.
@@ -116,10 +125,50 @@ def imputed_apart(
     Raises:
         InputError: As for :func:`imputed_table`.
     """
+    learn, choose = (np.asarray(part, dtype=np.intp) for part in rows)
+    train, held = log.subset(learn), log.subset(choose)
     values = np.empty((len(log), len(log.action_names)))
-    for part in rows:
-        values[np.asarray(part, dtype=np.intp)] = imputed_table(log.subset(part), config).values
+    values[learn] = imputed_table(train, config).values
+    values[choose] = _corrected(held, _predicted_by(train, held, config), config)
     return _as_table(log, values)
+
+
+def _predicted_by(train: LoggedBandit, held: LoggedBandit, config: ImputeConfig) -> Table:
+    """Rewards of the rows ``held (n, m)``, by a model of the other rows."""
+    n_actions = len(train.action_names)
+    if config.estimator == "ips":
+        return np.full((len(held), n_actions), train.rewards.mean())
+    groups, kin = train.group_numbers, kin_of(train.action_names)
+    effects = np.zeros(len(train))
+    if groups is not None:
+        crossed = cross_fitted(
+            train.states,
+            train.actions,
+            train.rewards,
+            n_actions,
+            groups=groups,
+            kin=kin,
+            config=config.model,
+        )
+        effects = others_effects(train.rewards - _of_taken(crossed, train), groups)
+    model = fit_outcome_model(
+        train.states,
+        train.actions,
+        train.rewards - effects,
+        n_actions,
+        groups=groups,
+        kin=kin,
+        config=config.model,
+    )
+    predicted = model.predict(held.states)
+    if held.group_numbers is not None:
+        residuals = held.rewards - _of_taken(predicted, held)
+        predicted += others_effects(residuals, held.group_numbers)[:, None]
+    return np.clip(predicted, train.rewards.min(), train.rewards.max(), out=predicted)
+
+
+def _of_taken(table: Table, log: LoggedBandit) -> Values:
+    return np.asarray(table[np.arange(len(log)), log.actions])
 
 
 def _as_table(log: LoggedBandit, values: Table) -> RewardTable:

@@ -23,7 +23,8 @@ from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.imputed import (
     ImputeConfig,
-    imputed_apart,
+    imputed_parts,
+    imputed_table,
     require_states,
     supported,
 )
@@ -92,12 +93,12 @@ def fit_policy_to_logs(
     actions, learnable = _learnable(log, known, config)
     rows = _rows(learnable, config.fit)
     started = time.perf_counter()
-    table = _of_actions(imputed_apart(learnable, rows, config.impute), actions.names)
+    table = _of_actions(imputed_parts(learnable, rows, config.impute), actions.names)
     held = _held(table, learnable, config, reference)
     imputed_after = time.perf_counter() - started
     fitted, beta = _best(table, features, rows, held, config, tell, metrics_dir)
     unsupported = tuple(name for name in log.action_names if name not in actions.names)
-    gain = _gain(fitted, learnable, rows[1])
+    gain = _gain(fitted, learnable.subset(rows[1]), actions, config)
     report = LogFitReport(
         policy_version=fitted.outcome.policy.version,
         seconds={
@@ -222,12 +223,12 @@ def _best(
 
 
 def _gain(
-    fitted: FittedOnRows, log: LoggedBandit, validation_rows: list[int]
+    fitted: FittedOnRows, held_out: LoggedBandit, actions: ActionSpace, config: OfflineConfig
 ) -> tuple[float, float]:
-    """Interval of the policy's gain over keep on the held-out records."""
-    held_out = fitted.table.subset(validation_rows)
-    gains = greedy(fitted.outcome.policy, held_out, held_out.rewards)
-    return interval_of_gain(gains, [log.groups[row] for row in validation_rows])
+    """Interval of the policy's gain over keep by what the held-out records alone say."""
+    alone = _of_actions(imputed_table(held_out, config.impute), actions.names)
+    seen = replace(alone, states=fitted.features.standardised(alone.states))
+    return interval_of_gain(greedy(fitted.outcome.policy, seen, seen.rewards), held_out.groups)
 
 
 def _summary(config: OfflineConfig, report: LogFitReport) -> dict[str, Any]:
