@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rl_rewriter.errors import InputError
-from rl_rewriter.training.imputed import ImputeConfig, imputed_table, supported
+from rl_rewriter.training.imputed import ImputeConfig, imputed_parts, imputed_table, supported
 from tests.bandits import bandit, truth_of
 
 UNCUT = ImputeConfig(largest_weight=np.inf)
@@ -60,6 +60,26 @@ def test_a_decision_of_unknown_propensity_is_only_predicted() -> None:
     predicted = imputed_table(unknown, ImputeConfig(estimator="dm"))
     assert np.array_equal(table.values[:10], predicted.values[:10])
     assert not np.array_equal(table.values[10:], predicted.values[10:])
+
+
+def test_rows_to_learn_from_know_nothing_of_the_rows_to_choose_by() -> None:
+    log, rows = bandit(600), (list(range(400)), list(range(400, 600)))
+    rewards = log.rewards.copy()
+    rewards[400:] = np.random.default_rng(9).random(200)
+    for estimator in ("dr", "dm", "ips"):
+        config = ImputeConfig(estimator=estimator)
+        before = imputed_parts(log, rows, config).values
+        after = imputed_parts(bandit(600, rewards=rewards), rows, config).values
+        assert np.array_equal(before[:400], after[:400])
+        moved = not np.array_equal(before[400:], after[400:])
+        assert moved == (estimator != "dm")  # where a prediction is all, it is of the others
+
+
+def test_rows_to_choose_by_are_predicted_from_the_others() -> None:
+    log, rows = bandit(3000), (list(range(2000)), list(range(2000, 3000)))
+    found = imputed_parts(log, rows, ImputeConfig(estimator="dm")).values[2000:]
+    truth = truth_of(log.states)[2000:]
+    assert np.abs(found - truth).mean() < np.abs(truth - truth.mean(axis=0)).mean()
 
 
 def test_actions_need_support() -> None:
