@@ -173,7 +173,7 @@ def _learnable(
             f"none of the {len(log)} decisions took an action that can be learned about: "
             f"{', '.join(log.action_names[:5])}"
         )
-    return actions, log.subset(kept)
+    return actions, log if kept.all() else log.subset(kept)
 
 
 def _of_actions(table: RewardTable, names: tuple[str, ...]) -> RewardTable:
