@@ -35,10 +35,10 @@ def offline(console: Console, out: Path, report: LogFitReport) -> None:
     value = report.validation
     console.print(
         f"policy {report.policy_version} saved to {escape(str(out))}\n"
-        f"estimated on held-out records: keep {value['keep']:.3f}, best single action "
+        f"estimated, and chosen by: keep {value['keep']:.3f}, best single action "
         f"{value['best_fixed']:.3f}, policy {value['policy']:.3f}\n"
-        f"policy over keep there: 95% interval {report.gain_ci95[0]:+.3f} to "
-        f"{report.gain_ci95[1]:+.3f}\n"
+        f"by held-out records alone: policy over keep {sum(report.gain_ci95) / 2:+.3f} "
+        f"(95% interval {report.gain_ci95[0]:+.3f} to {report.gain_ci95[1]:+.3f})\n"
         f"{report.n_records} logged decisions, KL to the reference {report.kl:.2f} nats"
     )
     for warning in report.warnings:
