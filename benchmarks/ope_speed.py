@@ -69,6 +69,7 @@ def main() -> None:
     student_t(dm(LoggedSample(**{name: array[:10] for name, array in arrays.items()})))  # imports
     rows = []
     for name, (estimator, _) in OURS.items():
+        # Defaults bind what the loop has now; mypy infers no type for them.
         calls: list[Callable[[], object]] = [
             lambda e=estimator: student_t(e(LoggedSample(**arrays))).interval(),  # type: ignore[misc]
             lambda e=estimator: bootstrap(e(LoggedSample(**arrays)), draws=DRAWS),  # type: ignore[misc]

@@ -140,7 +140,7 @@ def _is_async(retriever: BaseRetriever) -> bool:
     """Whether ``aretrieve`` awaits something: the defaults of the framework call the sync one."""
     owner = next(c for c in type(retriever).__mro__ if "_aretrieve" in vars(c))
     if owner is VectorIndexRetriever:
-        store: Any = retriever._vector_store  # type: ignore[attr-defined]
+        store: Any = retriever._vector_store  # type: ignore[attr-defined]  # its class is known
         aquery = getattr(type(store), "aquery", None)
         return aquery not in (None, BasePydanticVectorStore.aquery)
     return owner is not BaseRetriever

@@ -48,7 +48,7 @@ def _harmless(callback: _CallbackT) -> _CallbackT:
         except Exception as error:
             self.capture.failed(error)
 
-    return guarded  # type: ignore[return-value]
+    return guarded  # type: ignore[return-value]  # has the signature of what it wraps
 
 
 class CaptureHandler(BaseCallbackHandler):

@@ -15,6 +15,8 @@ from rl_rewriter.errors import MissingExtraError
 try:
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.bridge.pydantic import PrivateAttr
+
+    # Re-exported there without saying so.
     from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
     from llama_index.core.instrumentation.event_handlers import BaseEventHandler
     from llama_index.core.instrumentation.events.base import (  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from rl_rewriter.rewards.metrics import Metric
 from rl_rewriter.types import Qrels
 
 REPEATS = 10
-"""Random divisions: the share that is retained moves by about 0.03 from one to the next."""
+"""Random divisions, whose mean is taken: one alone is a matter of luck."""
 Places = npt.NDArray[np.int64]
 Kept = npt.NDArray[np.bool_]
 

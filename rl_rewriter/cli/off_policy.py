@@ -83,7 +83,7 @@ def ope(
         from rl_rewriter.evaluation.off_policy.from_log import JudgedLog
         from rl_rewriter.policies.checkpoint import load_checkpoint
 
-        config = EvaluationConfig(interval=interval, seed=run.seed)  # type: ignore[arg-type]
+        config = EvaluationConfig(interval=interval, seed=run.seed)  # type: ignore[arg-type]  # checked there
         checkpoint = load_checkpoint(policy)
         bandit, read, said = log.read([checkpoint])
         judged = JudgedLog.of(bandit, [checkpoint], seed=run.seed, independent=log.independent)

@@ -55,99 +55,83 @@ def train(
 
         require_torch()
         refuse_other_content(out)
+        training = _Training(current, out, metrics, settings, measure, store, run.seed)
         if logs is not None:
-            source = _Source(logs, default_reward, data)
-            _from_logs(current, source, out, metrics, settings, measure, store, run.seed)
+            training.from_logs(_read(logs, default_reward), data)
         elif data is not None:
-            _from_judgements(current, data, out, metrics, settings, measure, store, run.seed)
+            training.from_judgements(data)
         else:
             raise InputError("name what to learn from: DATA with judgements, or --logs FILE")
 
 
-def _from_judgements(
-    current: Session,
-    data: str,
-    out: Path,
-    metrics: Path | None,
-    settings: TrainOptions,
-    measure: MeasureOptions,
-    store: StoreOptions,
-    seed: int,
-) -> None:
-    from rl_rewriter.benchmark.tables import outcome_source
-    from rl_rewriter.rewriter import RLQueryRewriter
+def _read(logs: Path, default_reward: float | None) -> LoggedBandit:
+    """The log as arrays; problems go to standard error."""
+    from rl_rewriter.logs.dataset import dataset
+    from rl_rewriter.rewards.feedback import Expiry
 
-    reference = settings.reference_policy()
-    config = settings.config(seed)
-    bench = measure.open(data, store, current.progress)
-    notes([{"name": bench.name, "notes": bench.notes}])
-    rewriter = RLQueryRewriter(bench.retriever, actions=bench.actions)
-    report = rewriter.fit(
-        bench.train,
-        bench.qrels,
-        config=replace(config, reward=bench.reward),
-        groups=bench.groups_of(bench.train),
-        outcomes=outcome_source(bench, bench.retriever.statistics(), current.progress),
-        reference=reference,
-        on_progress=current.progress,
-        metrics_dir=metrics,
-    )
-    rewriter.save(out)
-    record = show.train_record(out, settings.algorithm, report)
-    current.finish(record, lambda console: show.train(console, out, report))
+    bandit, report = dataset(logs, expiry=Expiry(default=default_reward))
+    notes([{"name": str(logs), "notes": report.warnings}])
+    return bandit
 
 
 @dataclass(frozen=True)
-class _Source:
-    """A log, what its decisions without feedback are worth, and what was searched."""
+class _Training:
+    """What both ways to learn have in common."""
 
-    logs: Path
-    default_reward: float | None
-    data: str | None
+    current: Session
+    out: Path
+    metrics: Path | None
+    settings: TrainOptions
+    measure: MeasureOptions
+    store: StoreOptions
+    seed: int
 
-    def read(self) -> LoggedBandit:
-        """The log as arrays; problems go to standard error."""
-        from rl_rewriter.logs.dataset import dataset
-        from rl_rewriter.rewards.feedback import Expiry
+    def from_judgements(self, data: str) -> None:
+        """Learn against the collection."""
+        from rl_rewriter.benchmark.tables import outcome_source
+        from rl_rewriter.rewriter import RLQueryRewriter
 
-        bandit, report = dataset(self.logs, expiry=Expiry(default=self.default_reward))
-        notes([{"name": str(self.logs), "notes": report.warnings}])
-        return bandit
+        progress = self.current.progress
+        reference, config = self.settings.reference_policy(), self.settings.config(self.seed)
+        bench = self.measure.open(data, self.store, progress)
+        notes([{"name": bench.name, "notes": bench.notes}])
+        rewriter = RLQueryRewriter(bench.retriever, actions=bench.actions)
+        report = rewriter.fit(
+            bench.train,
+            bench.qrels,
+            config=replace(config, reward=bench.reward),
+            groups=bench.groups_of(bench.train),
+            outcomes=outcome_source(bench, bench.retriever.statistics(), progress),
+            reference=reference,
+            on_progress=progress,
+            metrics_dir=self.metrics,
+        )
+        rewriter.save(self.out)
+        record = show.train_record(self.out, self.settings.algorithm, report)
+        self.current.finish(record, lambda console: show.train(console, self.out, report))
 
+    def from_logs(self, log: LoggedBandit, data: str | None) -> None:
+        """Learn from logged outcomes; ``data`` names the collection that was searched."""
+        from rl_rewriter.rewriter import RLQueryRewriter
 
-def _from_logs(
-    current: Session,
-    source: _Source,
-    out: Path,
-    metrics: Path | None,
-    settings: TrainOptions,
-    measure: MeasureOptions,
-    store: StoreOptions,
-    seed: int,
-) -> None:
-    from rl_rewriter.rewriter import RLQueryRewriter
+        reference = self.settings.reference_policy()
+        rewriter = RLQueryRewriter(self._searched(data), checkpoint=reference, seed=self.seed)
+        report = rewriter.fit_logs(
+            log,
+            config=self.settings.offline(self.seed),
+            reference=reference,
+            on_progress=self.current.progress,
+            metrics_dir=self.metrics,
+        )
+        rewriter.save(self.out)
+        record = offline_record(self.out, report)
+        self.current.finish(record, lambda console: offline(console, self.out, report))
 
-    reference = settings.reference_policy()
-    searched = _searched(current, source.data, measure, store)
-    rewriter = RLQueryRewriter(searched, checkpoint=reference, seed=seed)
-    report = rewriter.fit_logs(
-        source.read(),
-        config=settings.offline(seed),
-        reference=reference,
-        on_progress=current.progress,
-        metrics_dir=metrics,
-    )
-    rewriter.save(out)
-    current.finish(offline_record(out, report), lambda console: offline(console, out, report))
+    def _searched(self, data: str | None) -> Retriever | None:
+        """The collection that the logged rewriter searched, where it is named."""
+        from rl_rewriter.benchmark.stores import open_own_retriever
 
-
-def _searched(
-    current: Session, data: str | None, measure: MeasureOptions, store: StoreOptions
-) -> Retriever | None:
-    """The collection that the logged rewriter searched, where it is named."""
-    from rl_rewriter.benchmark.stores import open_own_retriever
-
-    if data is not None:
-        return measure.open(data, store, current.progress).retriever
-    config = store.config()
-    return open_own_retriever(config) if config.is_own else None
+        if data is not None:
+            return self.measure.open(data, self.store, self.current.progress).retriever
+        config = self.store.config()
+        return open_own_retriever(config) if config.is_own else None

@@ -28,10 +28,9 @@ def predicted_with_groups(
     what the *other* rows of the same group earned beyond their predictions. Model and effects are
     fitted in turn (backfitting: Breiman and Friedman, 1985). A row's own reward is in its
     prediction by a share that vanishes as ``1 / n`` only: never directly, but a row moves the model
-    of the other folds, that their effects, and these the model that predicts the row (measured at
-    300 rows: a reward that is higher by 1 moves its own prediction by .003). So doubly robust
-    estimates are unbiased but for that share. Where queries or users come back, the effects take
-    out what makes a reward high or low whatever is done.
+    of the other folds, that their effects, and these the model that predicts the row. So doubly
+    robust estimates are unbiased but for that share. Where queries or users come back, the effects
+    take out what makes a reward high or low whatever is done.
 
     Args:
         states: Raw features, ``(n, d)``.

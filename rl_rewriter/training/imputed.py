@@ -68,9 +68,17 @@ def require_states(log: LoggedBandit) -> None:
         )
 
 
-def supported(log: LoggedBandit, least_records: int) -> npt.NDArray[np.bool_]:
-    """Actions that were taken often enough to be learned about, ``(m,)``; keep always is one."""
-    taken = np.bincount(log.actions, minlength=len(log.action_names)) >= least_records
+def supported(
+    actions: npt.NDArray[np.intp], n_actions: int, least_records: int
+) -> npt.NDArray[np.bool_]:
+    """Which of ``m`` actions were taken often enough to be learned about, ``(m,)``; keep always is.
+
+    Args:
+        actions: Those taken in the decisions that are learned from, ``(n,)``.
+        n_actions: ``m``.
+        least_records: How often is enough.
+    """
+    taken = np.bincount(actions, minlength=n_actions) >= least_records
     taken[0] = True
     return np.asarray(taken)
 

@@ -163,8 +163,10 @@ def _features(log: LoggedBandit) -> FeatureSet:
 def _learnable(
     log: LoggedBandit, known: ActionSpace, config: OfflineConfig
 ) -> tuple[ActionSpace, LoggedBandit]:
-    """Actions that are known and were taken often enough, and the decisions that took them."""
-    often = supported(log, config.impute.least_records)
+    """Actions that are known and were taken often enough where we learn, and who took them."""
+    out = held_out(log.groups, config.fit.validation_share, seed=config.fit.reinforce.seed)
+    learned_from = log.actions[~out]
+    often = supported(learned_from, len(log.action_names), config.impute.least_records)
     names = [name for name, is_often in zip(log.action_names, often, strict=True) if is_often]
     actions = known.named(names)
     positions = [log.action_names.index(name) for name in actions.names]

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rl_rewriter.logs.columns import numbered
 from rl_rewriter.text.statistics import CollectionStatistics
 
 FEW_RECORDS = 1000
@@ -57,10 +58,8 @@ class LogFitReport:
 
 def interval_of_gain(gains: npt.NDArray[np.float64], groups: Sequence[str]) -> tuple[float, float]:
     """95% interval of a mean gain ``(n,)`` whose rows come in groups (normal, cluster-robust)."""
-    number: dict[str, int] = {}
-    index = np.asarray([number.setdefault(group, len(number)) for group in groups], dtype=np.intp)
     mean = float(gains.mean())
-    sums = np.bincount(index, weights=gains - mean)
+    sums = np.bincount(numbered(groups), weights=gains - mean)
     reach = _TWO_SIDED * float(np.sqrt(np.square(sums).sum())) / len(gains)
     return mean - reach, mean + reach
 

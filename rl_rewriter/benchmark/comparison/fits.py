@@ -188,7 +188,7 @@ def _load(path: Path, task: FitTask) -> Fit | None:
     try:
         with safe_open(path, framework="numpy") as file:
             about: dict[str, Any] = json.loads(file.metadata()["about"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
         return Fit(
             fold=task.fold,
             seed=task.config.reinforce.seed,

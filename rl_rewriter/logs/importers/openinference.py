@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from rl_rewriter.logs.importers.attributes import attribute, first_attribute, listed
 from rl_rewriter.logs.importers.documents import documents_in
 from rl_rewriter.logs.importers.found import OWN_RETRIEVER, Found, Step, Verdict
-from rl_rewriter.logs.importers.questions import NO_QUESTION, question_in
+from rl_rewriter.logs.importers.questions import NO_QUESTION, Question, question_in
 from rl_rewriter.logs.importers.scalars import name_of
 from rl_rewriter.logs.importers.spans import RawSpan
 from rl_rewriter.logs.importers.verdicts import verdict_of
@@ -30,14 +31,19 @@ def retrieval_step(span: RawSpan) -> Step:
         if kind not in _WITHOUT_QUESTION:
             question = question_in(attribute(span.attributes, "input.value"))
         return Step(span.id, span.trace, span.parent, False, *question, session=session)
-    found = listed(span.attributes, "retrieval.documents")
+    question = question_in(attribute(span.attributes, "input.value"))
+    return retrieval(span, question, listed(span.attributes, "retrieval.documents"), session)
+
+
+def retrieval(span: RawSpan, question: Question, found: Any, session: str) -> Step:
+    """A span that searched, with the documents that its attributes list; None where they don't."""
     documents, n_hashed = documents_in(found) if found is not None else (None, 0)
     return Step(
         span.id,
         span.trace,
         span.parent,
         True,
-        *question_in(attribute(span.attributes, "input.value")),
+        *question,
         documents=documents,
         n_hashed=n_hashed,
         start=span.start,

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rl_rewriter.logs.importers.attributes import attribute, first_attribute, listed
-from rl_rewriter.logs.importers.documents import documents_in
-from rl_rewriter.logs.importers.found import OWN_RETRIEVER, Found, Skipped, Step, Verdict
+from rl_rewriter.logs.importers.found import Found, Skipped, Step, Verdict
 from rl_rewriter.logs.importers.openinference import (
     kind_of,
     openinference_verdicts,
+    retrieval,
     retrieval_step,
 )
 from rl_rewriter.logs.importers.questions import NO_QUESTION, Question, question_in
@@ -83,22 +83,8 @@ def _step(span: RawSpan) -> Step:
     if not _retrieves(span):
         question = question_in(first_attribute(span.attributes, _INPUTS))
         return Step(span.id, span.trace, span.parent, False, *question, session=session)
-    found = listed(span.attributes, _DOCUMENTS)
-    documents, n_hashed = documents_in(found) if found is not None else (None, 0)
-    return Step(
-        span.id,
-        span.trace,
-        span.parent,
-        True,
-        *_query(first_attribute(span.attributes, _QUERIES), span),
-        documents=documents,
-        n_hashed=n_hashed,
-        start=span.start,
-        end=span.end,
-        session=session,
-        failure="retrieval that failed" if span.failed else "",
-        is_own=span.name == OWN_RETRIEVER,
-    )
+    asked = _query(first_attribute(span.attributes, _QUERIES), span)
+    return retrieval(span, asked, listed(span.attributes, _DOCUMENTS), session)
 
 
 def _query(query: Any, span: RawSpan) -> Question:

@@ -84,8 +84,8 @@ def test_rows_to_choose_by_are_predicted_from_the_others() -> None:
 
 def test_actions_need_support() -> None:
     log = bandit(30, actions=np.asarray([1] * 29 + [2]))
-    assert supported(log, 10).tolist() == [True, True, False]
-    assert supported(log, 1).tolist() == [True, True, True]
+    assert supported(log.actions, 3, 10).tolist() == [True, True, False]
+    assert supported(log.actions, 3, 1).tolist() == [True, True, True]
 
 
 def test_without_states_nothing_is_imputed() -> None:

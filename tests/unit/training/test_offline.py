@@ -98,6 +98,14 @@ def test_an_action_that_was_never_logged_is_not_learned() -> None:
     assert report.unsupported == ("fuse_bm25@0.4",)
 
 
+def test_an_action_that_only_held_out_records_took_is_not_learned() -> None:
+    log = bandit()
+    out = held_out(log.groups, QUICK.fit.validation_share, seed=QUICK.fit.reinforce.seed)
+    checkpoint, report = fit(log.subset(out | (log.actions != 2)))
+    assert checkpoint.actions.names == ("keep", "keywords")
+    assert report.unsupported == ("fuse_bm25@0.4",)
+
+
 def test_an_unknown_action_is_left_out() -> None:
     names = ("keep", "keywords", "imported:rewrite")
     checkpoint, report = fit(bandit(action_names=names))
