@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rl_rewriter.errors import InputError
 from rl_rewriter.folders import replacing
 from rl_rewriter.retrieval.ranking import top_ranking
+from rl_rewriter.retrieval.term_counts import K1, B, Mask, TermCounts, count_terms
 from rl_rewriter.text.tokens import index_terms
 from rl_rewriter.types import Ranking, Rewrite, Vector
 
-_SCHEMA = 1
+_SCHEMA = 2
 """Of the stored index; to be raised when documents are tokenised or scored in another way."""
+_FREQUENCIES = "frequencies.npy"
+_LENGTHS = "lengths.npy"
 _EMPTY_DOCUMENT = "\u0000"
-"""Stands for documents without any term: bm25s wants at least one token somewhere."""
+"""Stands for documents without any term, and for none at all: bm25s wants a token somewhere."""
 
 
 class Bm25Index:
@@ -35,7 +37,9 @@ class Bm25Index:
         if len(ids) != len(texts):
             raise InputError(f"BM25 got {len(ids)} ids for {len(texts)} texts")
         self.ids = tuple(ids)
-        self._bm25 = _index([index_terms(text) or [_EMPTY_DOCUMENT] for text in texts])
+        documents = [index_terms(text) or [_EMPTY_DOCUMENT] for text in texts or ("",)]
+        self._bm25 = _index(documents)
+        self._counts = count_terms(documents, *_postings(self._bm25))
 
     def __len__(self) -> int:
         """Number of documents."""
@@ -46,27 +50,27 @@ class Bm25Index:
         """Document id -> position in the arrays that :meth:`scores` returns."""
         return {id_: row for row, id_ in enumerate(self.ids)}
 
-    def scores(self, rewrite: Rewrite) -> Vector:
+    def scores(self, rewrite: Rewrite, allowed: Mask | None = None) -> Vector:
         """BM25 score of every document for the weighted texts of a rewrite, shape ``(len(self),)``.
 
         Scores of several texts are mixed linearly: for BM25, a sum over terms, that is the same as
         a query whose terms carry the texts' weights.
+
+        Args:
+            rewrite: The texts with their weights.
+            allowed: The documents that there are for this search, ``(len(self),)``; None for all.
+                Term weights and mean length are theirs alone, and all others score 0.
         """
         total = np.zeros(len(self.ids), dtype=np.float32)
         for text, weight in zip(rewrite.texts, rewrite.weights, strict=True):
             terms = index_terms(text)
             if terms and weight > 0 and len(self.ids):
-                total += weight * np.asarray(self._bm25.get_scores(terms), dtype=np.float32)
+                total += weight * self._of_terms(terms, allowed)
         return total
 
-    def top(
-        self, rewrite: Rewrite, k: int, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> Ranking:
-        """The ``k`` best documents with a score above zero, of those allowed."""
-        scores = self.scores(rewrite)
-        if allowed is not None:
-            scores = np.where(allowed, scores, 0.0)
-        return top_ranking(self.ids, scores, k, above=0.0)
+    def top(self, rewrite: Rewrite, k: int, allowed: Mask | None = None) -> Ranking:
+        """The ``k`` best documents with a score above zero among those allowed."""
+        return top_ranking(self.ids, self.scores(rewrite, allowed), k, above=0.0)
 
     def save(self, folder: Path, *, fingerprint: str) -> None:
         """Write the index as a folder: everything or nothing.
@@ -78,6 +82,8 @@ class Bm25Index:
         record = {"schema": _SCHEMA, "fingerprint": fingerprint, "ids": list(self.ids)}
         with replacing(folder) as temporary:
             self._bm25.save(str(temporary), show_progress=False)
+            np.save(temporary / _FREQUENCIES, self._counts.frequencies, allow_pickle=False)
+            np.save(temporary / _LENGTHS, self._counts.lengths, allow_pickle=False)
             (temporary / "documents.json").write_text(json.dumps(record), encoding="utf-8")
 
     @classmethod
@@ -92,14 +98,36 @@ class Bm25Index:
             index = cls.__new__(cls)
             index.ids = tuple(record["ids"])
             index._bm25 = BM25.load(str(folder), show_progress=False)
+            index._counts = TermCounts(
+                *_postings(index._bm25),
+                frequencies=np.load(folder / _FREQUENCIES, allow_pickle=False),
+                lengths=np.load(folder / _LENGTHS, allow_pickle=False),
+            )
+            if not index._is_whole():
+                return None
         except Exception:  # whatever is wrong with what is stored, it can be built again
             return None
         return index
+
+    def _of_terms(self, terms: list[str], allowed: Mask | None) -> Vector:
+        if allowed is not None:
+            return self._counts.scores(terms, allowed)
+        return np.asarray(self._bm25.get_scores(terms), dtype=np.float32)
+
+    def _is_whole(self) -> bool:
+        """Whether the parts that were read belong together."""
+        counts, n_documents = self._counts, max(len(self.ids), 1)
+        return len(counts.lengths) == n_documents and len(counts.frequencies) == len(counts.rows)
+
+
+def _postings(bm25: Any) -> tuple[Mapping[str, int], Any, Any]:
+    """Vocabulary, first posting of each term, document of each posting."""
+    return bm25.vocab_dict, bm25.scores["indptr"], bm25.scores["indices"]
 
 
 def _index(token_lists: list[list[str]]) -> Any:
     from bm25s import BM25
 
-    bm25 = BM25(method="lucene", k1=1.5, b=0.75, backend="numpy")
-    bm25.index(token_lists or [[_EMPTY_DOCUMENT]], show_progress=False)
+    bm25 = BM25(method="lucene", k1=K1, b=B, backend="numpy")
+    bm25.index(token_lists, show_progress=False)
     return bm25

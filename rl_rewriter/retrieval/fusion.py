@@ -1,4 +1,4 @@
-"""Fuses a ranking with the BM25 scores of a text."""
+"""Fuses a ranking with the BM25 scores of one text or several."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FUSION_DEPTH = 100
 
 @dataclass(frozen=True, eq=False)
 class ScoredWords:
-    """BM25 scores of one text, to be fused with rankings.
+    """BM25 scores of weighted texts, to be fused with rankings.
 
     Attributes:
         rows: Document id -> position in ``scores``.
@@ -31,11 +31,11 @@ class ScoredWords:
     best: Ranking
 
     @classmethod
-    def of(cls, index: Bm25Index, text: str, allowed: npt.NDArray[np.bool_] | None) -> ScoredWords:
-        """Score a text over the documents ``allowed`` ``(n,)``; None allows all."""
-        scores = index.scores(Rewrite(texts=(text,)))
-        if allowed is not None:
-            scores = np.where(allowed, scores, 0.0).astype(np.float32)
+    def of(
+        cls, index: Bm25Index, words: Rewrite, allowed: npt.NDArray[np.bool_] | None
+    ) -> ScoredWords:
+        """Score weighted texts among the documents ``allowed`` ``(n,)``; None allows all."""
+        scores = index.scores(words, allowed)
         best = top_ranking(index.ids, scores, FUSION_DEPTH, above=0.0)
         return cls(index.rows, np.append(scores, np.float32(0.0)), best)
 

@@ -115,9 +115,32 @@ def _json_strings(body: str) -> list[str]:
         return []
     try:
         value = json.loads(body)
-    except (ValueError, RecursionError):
+    except RecursionError:
         return []
+    except ValueError:
+        try:
+            value = json.loads(_closed(body))
+        except (ValueError, RecursionError):
+            return []
     return [line for text in _leaves(value, _MAX_DEPTH) for line in text.splitlines()]
+
+
+def _closed(body: str) -> str:
+    """JSON that was cut off, with what is open closed."""
+    closing: list[str] = []
+    is_string = is_escaped = False
+    for character in body:
+        if is_string:
+            is_string = is_escaped or character != '"'
+            is_escaped = character == "\\" and not is_escaped
+        elif character == '"':
+            is_string = True
+        elif character in "[{":
+            closing.append("]" if character == "[" else "}")
+        elif character in "]}" and closing:
+            closing.pop()
+    end = '"' if is_string else ""
+    return body.rstrip().rstrip(",") + end + "".join(reversed(closing))
 
 
 def _leaves(value: object, depth: int) -> Iterator[str]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rl_rewriter.errors import InputError
 from rl_rewriter.retrieval.bm25 import Bm25Index
@@ -134,3 +136,40 @@ def test_a_damaged_index_is_not_taken(tmp_path: Path) -> None:
         assert Bm25Index.load(folder, fingerprint="f") is None, file.name
         file.write_bytes(content)
     assert Bm25Index.load(folder, fingerprint="f") is not None
+
+
+WORDS = ("refund", "card", "week", "delivery", "退款", "the")
+CORPUS = st.lists(
+    st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join), min_size=1, max_size=12
+)
+
+
+@given(CORPUS, st.lists(st.booleans(), min_size=12, max_size=12), st.data())
+def test_what_a_filter_lets_through_scores_as_if_nothing_else_were_there(
+    texts: list[str], coins: list[bool], data: st.DataObject
+) -> None:
+    """Numbers of documents, lengths and frequencies outside a filter move no score inside it."""
+    query = data.draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join))
+    ids = [f"d{row}" for row in range(len(texts))]
+    allowed = np.asarray(coins[: len(texts)])
+    inside = [row for row in range(len(texts)) if allowed[row]]
+    rewrite = Rewrite((query, "card"), (0.7, 0.3))
+
+    scores = Bm25Index(ids, texts).scores(rewrite, allowed)
+    alone = Bm25Index([ids[row] for row in inside], [texts[row] for row in inside])
+
+    everything = np.ones(len(inside), dtype=np.bool_)
+    np.testing.assert_array_equal(scores[inside], alone.scores(rewrite, everything))
+    np.testing.assert_allclose(scores[inside], alone.scores(rewrite), rtol=1e-6)
+    assert not scores[~allowed].any()
+
+
+def test_a_stored_index_filters_the_same(tmp_path: Path) -> None:
+    allowed = np.asarray([True, True, False, True, False])
+    index().save(tmp_path / "index", fingerprint="f")
+    restored = Bm25Index.load(tmp_path / "index", fingerprint="f")
+    assert restored is not None
+    rewrite = Rewrite(("card refund",))
+    expected = index().scores(rewrite, allowed)
+    np.testing.assert_array_equal(restored.scores(rewrite, allowed), expected)
+    assert expected.any()

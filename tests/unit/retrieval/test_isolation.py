@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -16,44 +16,15 @@ from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.text.statistics import CollectionStatistics
-from rl_rewriter.types import Filters, Needs, Query, Ranking, Rewrite
+from rl_rewriter.types import FEEDBACK_DOCUMENTS, Filters, Needs, Query, Ranking, Rewrite
+from tests.filters import METADATA, WHERE, Metadata, lets_through, where_document
 from tests.support import TokenEmbedder, chroma_collection
 
 WORDS = ("refund", "parcel", "card", "order")
 TEXTS = {f"d{n}": f"{WORDS[n % 4]} {WORDS[(n // 2) % 4]} number{n}" for n in range(24)}
 EVERYTHING = ~Needs.NOTHING
 
-Metadata = dict[str, Any]
-METADATA = st.lists(
-    st.fixed_dictionaries(
-        {"tenant": st.sampled_from("ab"), "year": st.integers(2020, 2023), "open": st.booleans()}
-    ),
-    min_size=len(TEXTS),
-    max_size=len(TEXTS),
-)
-LEAVES = st.one_of(
-    st.builds(lambda value: {"tenant": value}, st.sampled_from("abc")),
-    st.builds(lambda value: {"open": value}, st.booleans()),
-    st.builds(
-        lambda operator, year: {"year": {operator: year}},
-        st.sampled_from(["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]),
-        st.integers(2019, 2024),
-    ),
-    st.builds(
-        lambda values: {"tenant": {"$in": values}}, st.lists(st.sampled_from("abc"), min_size=1)
-    ),
-)
-WHERE = st.recursive(
-    LEAVES,
-    lambda inner: st.builds(
-        lambda operator, parts: {operator: parts},
-        st.sampled_from(["$and", "$or"]),
-        st.lists(inner, min_size=2, max_size=3),
-    ),
-    max_leaves=4,
-)
-WHERE_DOCUMENT = st.none() | st.builds(lambda word: {"$contains": word}, st.sampled_from(WORDS))
-FILTERS = st.none() | st.builds(Filters, st.none() | WHERE, WHERE_DOCUMENT)
+FILTERS = st.none() | st.builds(Filters, st.none() | WHERE, st.none() | where_document(WORDS))
 
 
 @lru_cache
@@ -63,38 +34,8 @@ def shared() -> tuple[Any, HybridRetriever]:
     return collection, chroma_retriever(collection, TokenEmbedder(), cache_dir=folder)
 
 
-def matches(where: Mapping[str, Any], metadata: Metadata) -> bool:
-    """Chroma's filter language, written down a second time."""
-    [(key, condition)] = where.items()
-    if key == "$and":
-        return all(matches(part, metadata) for part in condition)
-    if key == "$or":
-        return any(matches(part, metadata) for part in condition)
-    value = metadata[key]
-    [(operator, wanted)] = (
-        condition if isinstance(condition, dict) else {"$eq": condition}
-    ).items()
-    checks: dict[str, Callable[[], bool]] = {
-        "$eq": lambda: value == wanted,
-        "$ne": lambda: value != wanted,
-        "$gt": lambda: value > wanted,
-        "$gte": lambda: value >= wanted,
-        "$lt": lambda: value < wanted,
-        "$lte": lambda: value <= wanted,
-        "$in": lambda: value in wanted,
-    }
-    return checks[operator]()
-
-
 def permitted(filters: Filters | None, metadata: Mapping[str, Metadata]) -> set[str]:
-    if filters is None:
-        return set(TEXTS)
-    word = (filters.where_document or {}).get("$contains", "")
-    return {
-        id_
-        for id_, text in TEXTS.items()
-        if word in text and (not filters.where or matches(filters.where, metadata[id_]))
-    }
+    return {id_ for id_, text in TEXTS.items() if lets_through(filters, text, metadata[id_])}
 
 
 def ranked(ranking: Ranking | None) -> set[str]:
@@ -102,7 +43,12 @@ def ranked(ranking: Ranking | None) -> set[str]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(METADATA, st.lists(FILTERS, min_size=1, max_size=4), st.floats(0, 1), st.sampled_from(WORDS))
+@given(
+    st.lists(METADATA, min_size=len(TEXTS), max_size=len(TEXTS)),
+    st.lists(FILTERS, min_size=1, max_size=4),
+    st.floats(0, 1),
+    st.sampled_from(WORDS),
+)
 def test_every_ranking_stays_within_its_filter(
     metadata: list[Metadata], filters: list[Filters | None], weight: float, word: str
 ) -> None:
@@ -120,7 +66,7 @@ def test_every_ranking_stays_within_its_filter(
         assert ranked(item.lexical) == {id_ for id_ in allowed if word in TEXTS[id_]}
         for seen in (item.first, item.lexical):
             assert seen is not None
-            assert seen.vectors is None or len(seen.vectors) == min(3, len(seen))
+            assert seen.vectors is None or len(seen.vectors) == min(FEEDBACK_DOCUMENTS, len(seen))
 
 
 def test_the_rule_is_checked_against_something() -> None:

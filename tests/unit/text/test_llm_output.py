@@ -46,6 +46,10 @@ from tests.support import NASTY_TEXTS
         ('{"queries": [{"text": "refund"}, {"text": "money"}]}', ["refund", "money"]),
         ('[\n  "refund",\n  "money"\n', ["refund", "money"]),
         ('{\n  "query": "refund",\n', ["refund"]),
+        ('{"query": "refund to card"', ["refund to card"]),
+        ('{"queries": [{"text": "re\\"fund"}, {"text": "mon', ['re"fund', "mon"]),
+        ('["refund", "money",', ["refund", "money"]),
+        ("[refund] for a card", ["[refund] for a card"]),
         ("<query>refund</query>", ["refund"]),
         ("[" * 5000, []),
         # Quotes, where they are around everything and nowhere else.
