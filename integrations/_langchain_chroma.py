@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
+from rl_rewriter.caching.default import default_cache
 from rl_rewriter.integrations._langchain_routes import Base, Search, child_search
 from rl_rewriter.integrations._serving import Request
 from rl_rewriter.policies.decider import Plan
-from rl_rewriter.policies.retrieving import is_kept, search_plan
-from rl_rewriter.retrieval.hybrid import HybridRetriever
-from rl_rewriter.retrieval.over_chroma import chroma_retriever
+from rl_rewriter.policies.retrieving import searched
+from rl_rewriter.retrieval.over_chroma import serving_retriever
+from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.types import Filters, Ranking
 
 DEFAULT_K = 4
@@ -42,32 +44,23 @@ class ChromaRoute:
     k: int
     filters: Filters | None
 
-    def plan(self, request: Request) -> Plan:
-        """Decide among all actions, on evidence of the filtered collection."""
-        plan: Plan = request.plan_vector(self._retriever(), self.k, self.filters)
-        return plan
+    def search(self, request: Request) -> Search:
+        """What our search found; the wrapped retriever where it is to search the question.
 
-    def search(self, plan: Plan) -> Search:
-        """Our search where it was prepared for, else the wrapped retriever with the question."""
-        evidence = plan.evidence
-        nothing_seen = evidence is None or (evidence.first is None and evidence.vector is None)
-        if nothing_seen and is_kept(plan.decision):
-            return self.base.search(plan.decision)
-        text = plan.decision.rewrite.text
-        search = Search(self.base.runnable, text, self.config, {}, plan.decision)
-
-        def carry_out(_: str) -> list[Document]:
-            retriever = self._retriever()
-            found = search_plan(plan, retriever, self.k)
-            search.decision = found.decision
-            search.scores = dict(zip(found.ranking.ids, found.ranking.scores.tolist(), strict=True))
-            return _documents(found.ranking, self.target.vectorstore)
-
-        search.runnable = child_search(self.target, carry_out)
-        return search
-
-    def _retriever(self) -> HybridRetriever:
-        return _retrievers.over(self.target.vectorstore)
+        All actions are possible, on evidence of the filtered collection.
+        """
+        retriever, ticket = _retrievers.over(self.target.vectorstore), request.ticket
+        ticket.meter.serves_first = True
+        plan: Plan = request.plan_vector(retriever, self.k, self.filters)
+        found, ranking = searched(plan, retriever, self.k, ticket.meter)
+        if found is not plan:
+            ticket.noted(found)
+        decision = found.decision
+        if ranking is None:
+            return self.base.search(decision)
+        child = child_search(self.target, _documents(ranking, self.target.vectorstore))
+        scores = dict(zip(ranking.ids, np.asarray(ranking.scores).tolist(), strict=True))
+        return Search(child, decision.rewrite.text, self.config, {}, decision, scores)
 
 
 def chroma_route(
@@ -104,18 +97,18 @@ class _Retrievers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._opened: WeakKeyDictionary[VectorStore, tuple[Any, Any, HybridRetriever]] = (
+        self._opened: WeakKeyDictionary[VectorStore, tuple[Any, Any, Retriever]] = (
             WeakKeyDictionary()
         )
 
-    def over(self, store: Any) -> HybridRetriever:
+    def over(self, store: Any) -> Retriever:
         """The store's retriever; a new one where its collection was reset."""
         collection, embeddings = store._collection, store.embeddings
         with self._lock:
             opened = self._opened.get(store)
             if opened is not None and opened[0] is collection and opened[1] is embeddings:
                 return opened[2]
-            retriever = chroma_retriever(collection, embeddings)
+            retriever = serving_retriever(collection, embeddings, cache=default_cache())
             self._opened[store] = (collection, embeddings, retriever)
             return retriever
 

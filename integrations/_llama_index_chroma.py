@@ -17,6 +17,8 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryResult,
 )
 
+from rl_rewriter.caching.default import default_cache
+from rl_rewriter.integrations._llama_index_cache import CachedModel, cached_search
 from rl_rewriter.integrations._llama_index_route import (
     QueryEmbeddings,
     Route,
@@ -26,6 +28,7 @@ from rl_rewriter.integrations._llama_index_route import (
     with_text,
 )
 from rl_rewriter.integrations._serving import Request
+from rl_rewriter.policies.checks import check_ranking
 from rl_rewriter.policies.decider import Plan
 from rl_rewriter.retrieval.chroma import ChromaRetriever
 from rl_rewriter.retrieval.chroma_bm25 import ChromaBm25
@@ -58,13 +61,17 @@ def chroma_route(base: VectorIndexRetriever, rewriter: RLQueryRewriter) -> Route
     if filters is None:
         return left_alone(base, "search_kwargs")
     collection = base._vector_store.client
-    embeddings = QueryEmbeddings(base._embed_model)
+    cache, model = default_cache(), base._embed_model
+    embeddings = QueryEmbeddings(model if cache is None else CachedModel(model, cache))
     dense = ChromaRetriever(collection, embeddings.embedder)
-    hybrid = HybridRetriever(dense, _shared_bm25(rewriter, collection))
+    index = _shared_bm25(rewriter, collection)
+    hybrid = HybridRetriever(dense, index)
+    searched = hybrid if cache is None else cached_search(cache, hybrid, index, collection, model)
 
     def rewritten(rewrite: Rewrite, bundle: QueryBundle) -> Target:
         if rewrite.lexical_weight > 0:
-            [ranking] = hybrid.search([rewrite], k=base.similarity_top_k, filters=[filters])
+            [ranking] = searched.search([rewrite], k=base.similarity_top_k, filters=[filters])
+            check_ranking(ranking, "the fused ranking")
             return _serving(base, ranking), with_text(bundle, rewrite.text)
         if rewrite.vector is None and len(rewrite.texts) == 1:
             return base, with_text(bundle, rewrite.text)
@@ -72,7 +79,7 @@ def chroma_route(base: VectorIndexRetriever, rewriter: RLQueryRewriter) -> Route
         return base, with_text(bundle, rewrite.text, vector.tolist())
 
     def plan(request: Request) -> Plan:
-        planned: Plan = request.plan_vector(hybrid, base.similarity_top_k, filters)
+        planned: Plan = request.plan_vector(searched, base.similarity_top_k, filters)
         return planned
 
     return Route(base, plan, rewritten, embeddings.known)
@@ -114,26 +121,30 @@ def _shared_bm25(rewriter: RLQueryRewriter, collection: Any) -> ChromaBm25:
 def _serving(base: VectorIndexRetriever, ranking: Ranking) -> VectorIndexRetriever:
     """The base as it is, but finding this ranking: nodes, callbacks and events stay its own."""
     serving = copy.copy(base)
-    serving._vector_store = _RankedStore(base._vector_store, ranking)  # type: ignore[assignment]  # it answers what the retriever asks
+    serving._vector_store = _RankedStore(_found(base._vector_store, ranking))  # type: ignore[assignment]  # it answers what the retriever asks
     return serving
 
 
+def _found(store: Any, ranking: Ranking) -> VectorStoreQueryResult:
+    """Nodes in the order of the ranking; those deleted in the meantime are left out."""
+    ids = list(ranking.ids)
+    nodes = {node.node_id: node for node in store.get_nodes(ids)} if ids else {}
+    rows = [row for row, id_ in enumerate(ids) if id_ in nodes]
+    return VectorStoreQueryResult(
+        nodes=[nodes[ids[row]] for row in rows],
+        similarities=[float(ranking.scores[row]) for row in rows],
+        ids=[ids[row] for row in rows],
+    )
+
+
 class _RankedStore:
-    """Answers any query with one ranking, its nodes read from the store it stands for."""
+    """Answers any query with what was found already, within our own time."""
 
     is_embedding_query = False
 
-    def __init__(self, store: Any, ranking: Ranking) -> None:
-        self._store = store
-        self._ranking = ranking
+    def __init__(self, found: VectorStoreQueryResult) -> None:
+        self._found = found
 
     def query(self, query: VectorStoreQuery, **settings: Any) -> VectorStoreQueryResult:
-        """Nodes in the order of the ranking; those deleted in the meantime are left out."""
-        ids = list(self._ranking.ids)
-        nodes = {node.node_id: node for node in self._store.get_nodes(ids)} if ids else {}
-        rows = [row for row, id_ in enumerate(ids) if id_ in nodes]
-        return VectorStoreQueryResult(
-            nodes=[nodes[ids[row]] for row in rows],
-            similarities=[float(self._ranking.scores[row]) for row in rows],
-            ids=[ids[row] for row in rows],
-        )
+        """What was found, whatever is asked."""
+        return self._found

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import OrderedDict
 from contextlib import closing
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from rl_rewriter.caching.config import CacheConfig
+from rl_rewriter.caching.store import ServingCache
 from rl_rewriter.errors import InputError
 from rl_rewriter.text.digests import digest
 
@@ -28,20 +29,35 @@ class Answers(Protocol):
 
 
 class AnswersInMemory:
-    """Answers of this process; the oldest make room for new ones."""
+    """Answers of this process: kept for a day, the least recently used make room for new ones.
 
-    def __init__(self) -> None:
-        self._answers: OrderedDict[str, str] = OrderedDict()
+    They have a cache of their own: a search, which takes a millisecond, must not push out an answer
+    that costs money.
+
+    Args:
+        config: Bounds; ``MAX_IN_MEMORY`` answers for a day by default.
+    """
+
+    def __init__(self, config: CacheConfig | None = None) -> None:
+        self._kept = ServingCache(config or CacheConfig(max_entries=MAX_IN_MEMORY))
 
     def get(self, model: str, prompt: str) -> str | None:
         """See :class:`Answers`."""
-        return self._answers.get(_key(model, prompt))
+        return self._kept.get(_key(model, prompt))
 
     def put(self, model: str, prompt: str, answer: str) -> None:
         """See :class:`Answers`."""
-        self._answers[_key(model, prompt)] = answer
-        if len(self._answers) > MAX_IN_MEMORY:
-            self._answers.popitem(last=False)
+        self._kept.put(_key(model, prompt), answer)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy, with the answers: a cache by itself is copied empty."""
+        return {"_kept": self._kept, "answers": self._kept.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the answers."""
+        self._kept = state["_kept"]
+        for key, answer in state["answers"]:
+            self._kept.put(key, answer)
 
 
 class AnswerFile:

@@ -144,13 +144,19 @@ def _name_of(source: Any) -> str:
     """Names class and model, as far as the object tells: vectors are cached under it."""
     kind = source if hasattr(source, "__qualname__") else type(source)
     name = f"{kind.__module__}.{kind.__qualname__}"
+    model = named_model(source)
+    return f"{name}:{model}" if model else name
+
+
+def named_model(source: Any) -> str:
+    """The model that an embedding object says it is; "" where it says nothing."""
     for attribute in ("name", "model_name", "model", "model_id"):
         value = getattr(source, attribute, None)
         if isinstance(value, str) and value:
-            return f"{name}:{value}"
+            return value
     if hasattr(source, "encode") and hasattr(source, "__getitem__"):  # a SentenceTransformer
-        return f"{name}:{getattr(getattr(source[0], 'auto_model', None), 'name_or_path', '')}"
-    return name
+        return str(getattr(getattr(source[0], "auto_model", None), "name_or_path", ""))
+    return ""
 
 
 def _one_by_one(embed_query: Callable[[str], Any]) -> EmbedMany:

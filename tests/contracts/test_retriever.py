@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rl_rewriter.caching.store import ServingCache
+from rl_rewriter.retrieval.cached import CachedRetriever, SearchState
 from rl_rewriter.retrieval.chroma import ChromaRetriever
 from rl_rewriter.retrieval.embedders import as_embedder
 from rl_rewriter.retrieval.hybrid import HybridRetriever
@@ -20,6 +22,10 @@ from rl_rewriter.types import Needs, Rewrite
 from tests.support import DOCUMENTS, QUERIES, TokenEmbedder, chroma_collection
 
 Make = Callable[[Path], Retriever]
+
+
+def cached(base: Retriever) -> Retriever:
+    return CachedRetriever(base, ServingCache(), SearchState(documents=lambda: "never changes"))
 
 
 def words_of_ones_own(texts: list[str], k: int) -> list[list[tuple[str, float]]]:
@@ -45,6 +51,9 @@ RETRIEVERS: dict[str, Make] = {
     ),
     "hybrid": lambda folder: chroma_retriever(
         chroma_collection(), TokenEmbedder(), cache_dir=folder, default_weight=0.3
+    ),
+    "cached": lambda folder: cached(
+        chroma_retriever(chroma_collection(), TokenEmbedder(), cache_dir=folder)
     ),
 }
 REWRITES = [
