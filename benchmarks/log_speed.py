@@ -131,6 +131,28 @@ def _inspect(folder: Path, n: int) -> int:
     return summarise(folder / "log.jsonl").records
 
 
+def _drift(folder: Path, n: int) -> int:
+    from rl_rewriter.logs.report import ReadReport
+    from rl_rewriter.monitoring.drift import drift
+
+    reading = ReadReport()
+    drift(folder / "log.jsonl", reading=reading)
+    return reading.records
+
+
+def _monitor(folder: Path, n: int) -> int:
+    from rl_rewriter.logs.report import ReadReport
+    from rl_rewriter.monitoring.follow import Follower
+    from rl_rewriter.monitoring.live import LiveSummary
+
+    report, summary = ReadReport(), LiveSummary()
+    for record in Follower(folder / "log.jsonl", report).new_records():
+        summary.add(record)
+    summary.look_for_drift()
+    summary.snapshot()
+    return report.records
+
+
 def _to_parquet(folder: Path, n: int) -> int:
     from rl_rewriter.logs.convert import convert
 
@@ -148,6 +170,8 @@ STAGES: Mapping[str, Callable[[Path, int], int]] = {
     "append one by one": _append,
     "read": _read,
     "inspect": _inspect,
+    "drift": _drift,
+    "monitor": _monitor,
     "dataset": _dataset,
     "to Parquet": _to_parquet,
     "from Parquet": _from_parquet,

@@ -10,7 +10,9 @@ import typer
 import rl_rewriter
 from rl_rewriter.cli import show, show_comparison
 from rl_rewriter.cli.benchmark import BENCHMARK_EXAMPLE, benchmark
+from rl_rewriter.cli.drift import DRIFT_EXAMPLE, drift
 from rl_rewriter.cli.logs_import import logs_app
+from rl_rewriter.cli.monitor import MONITOR_EXAMPLE, monitor
 from rl_rewriter.cli.off_policy import GATE_EXAMPLE, OPE_EXAMPLE, gate, ope
 from rl_rewriter.cli.options import (
     Data,
@@ -19,6 +21,7 @@ from rl_rewriter.cli.options import (
     RunOptions,
     StoreOptions,
 )
+from rl_rewriter.cli.policies_watch import policies_app
 from rl_rewriter.cli.session import session
 from rl_rewriter.cli.shared import with_options
 from rl_rewriter.cli.simulate_logs import SIMULATE_EXAMPLE, simulate_logs
@@ -32,6 +35,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(logs_app)
+app.add_typer(policies_app)
 
 
 def _version(wanted: bool) -> None:
@@ -181,3 +185,5 @@ def report(
 app.command(epilog=BENCHMARK_EXAMPLE)(benchmark)
 app.command(epilog=OPE_EXAMPLE)(ope)
 app.command(epilog=GATE_EXAMPLE)(gate)
+app.command(epilog=DRIFT_EXAMPLE)(drift)
+app.command(epilog=MONITOR_EXAMPLE)(monitor)

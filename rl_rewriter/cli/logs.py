@@ -15,11 +15,11 @@ from rich.table import Table
 from rl_rewriter.cli.options import RunOptions
 from rl_rewriter.cli.session import session
 from rl_rewriter.cli.shared import with_options
+from rl_rewriter.cli.times import window_of
 
 if TYPE_CHECKING:
     from rl_rewriter.logs.report import ReadReport
     from rl_rewriter.logs.summary import LogSummary
-    from rl_rewriter.logs.window import Window
 
 logs_app = typer.Typer(
     name="logs",
@@ -77,7 +77,7 @@ def convert(
             file,
             out,
             strict=strict,
-            window=_window(since, until),
+            window=window_of(since=since, until=until),
             on_progress=current.progress,
         )
         record = {
@@ -88,25 +88,6 @@ def convert(
             "problems": report.problems,
         }
         current.finish(record, lambda console: _show_converted(console, out, report))
-
-
-def _window(since: str | None, until: str | None) -> Window | None:
-    from rl_rewriter.errors import InputError
-    from rl_rewriter.logs.importers.scalars import seconds_of
-    from rl_rewriter.logs.window import Window
-
-    ends = {}
-    for name, text in (("since", since), ("until", until)):
-        if text is None:
-            continue
-        seconds = seconds_of(text)
-        if seconds is None:
-            raise InputError(
-                f"--{name} must be a date, a time or seconds since 1970, such as 2026-01-31 or "
-                f"2026-01-31T18:00, got {text!r}"
-            )
-        ends[name] = seconds
-    return Window(**ends) if ends else None
 
 
 def show_summary(console: Console, file: Path, found: LogSummary) -> None:

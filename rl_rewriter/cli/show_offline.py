@@ -22,12 +22,19 @@ def offline_record(out: Path, report: LogFitReport) -> dict[str, Any]:
         "seconds": round(sum(report.seconds.values()), 3),
         "episodes": report.episodes,
         "records": report.n_records,
+        "effective_records": report.effective_records,
         "validation": dict(report.validation),
         "gain_ci95": list(report.gain_ci95),
         "kl": report.kl,
         "unsupported": list(report.unsupported),
         "warnings": list(report.warnings),
     }
+
+
+def _weight(report: LogFitReport) -> str:
+    if report.effective_records is None:
+        return ""
+    return f" with the weight of {report.effective_records:.0f}"
 
 
 def offline(console: Console, out: Path, report: LogFitReport) -> None:
@@ -39,7 +46,8 @@ def offline(console: Console, out: Path, report: LogFitReport) -> None:
         f"{value['best_fixed']:.3f}, policy {value['policy']:.3f}\n"
         f"by held-out records alone: policy over keep {sum(report.gain_ci95) / 2:+.3f} "
         f"(95% interval {report.gain_ci95[0]:+.3f} to {report.gain_ci95[1]:+.3f})\n"
-        f"{report.n_records} logged decisions, KL to the reference {report.kl:.2f} nats"
+        f"{report.n_records} logged decisions{_weight(report)}, "
+        f"KL to the reference {report.kl:.2f} nats"
     )
     for warning in report.warnings:
         console.print(f"[yellow]warning:[/yellow] {escape(warning)}")

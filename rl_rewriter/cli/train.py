@@ -39,6 +39,13 @@ def train(
         float | None,
         typer.Option(help="Reward of logged decisions without feedback; left out by default."),
     ] = None,
+    half_life_days: Annotated[
+        float | None,
+        typer.Option(
+            help="From --logs: a record so many days older than the newest counts for half of it; "
+            "all count alike by default."
+        ),
+    ] = None,
     metrics: Annotated[
         Path | None, typer.Option(help="Folder for training metrics (JSON lines, TensorBoard).")
     ] = None,
@@ -57,7 +64,9 @@ def train(
         refuse_other_content(out)
         training = _Training(current, out, metrics, settings, measure, store, run.seed)
         if logs is not None:
-            training.from_logs(_read(logs, default_reward), data)
+            training.from_logs(_read(logs, default_reward), data, half_life_days)
+        elif half_life_days is not None:
+            raise InputError("--half-life-days is for learning from --logs")
         elif data is not None:
             training.from_judgements(data)
         else:
@@ -110,7 +119,7 @@ class _Training:
         record = show.train_record(self.out, self.settings.algorithm, report)
         self.current.finish(record, lambda console: show.train(console, self.out, report))
 
-    def from_logs(self, log: LoggedBandit, data: str | None) -> None:
+    def from_logs(self, log: LoggedBandit, data: str | None, half_life_days: float | None) -> None:
         """Learn from logged outcomes; ``data`` names the collection that was searched."""
         from rl_rewriter.rewriter import RLQueryRewriter
 
@@ -118,7 +127,7 @@ class _Training:
         rewriter = RLQueryRewriter(self._searched(data), checkpoint=reference, seed=self.seed)
         report = rewriter.fit_logs(
             log,
-            config=self.settings.offline(self.seed),
+            config=replace(self.settings.offline(self.seed), half_life_days=half_life_days),
             reference=reference,
             on_progress=self.current.progress,
             metrics_dir=self.metrics,

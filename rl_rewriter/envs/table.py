@@ -27,6 +27,7 @@ class RewardTable:
         mask: Which actions can be carried out, ``(n, m)``.
         values: Metric of each action, ``(n, m)``; keep's where an action is masked.
         rewards: What a trainer maximises, ``(n, m)``; 0 for keep, and where nothing could be done.
+        weights: What each query counts for, ``(n,)``, positive; None where all count alike.
     """
 
     query_ids: tuple[str, ...]
@@ -35,16 +36,19 @@ class RewardTable:
     mask: Mask
     values: Table
     rewards: Table
+    weights: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         """Check that all arrays speak of the same queries and actions."""
         shape = (len(self.query_ids), len(self.action_names))
-        shapes = {
+        shapes: dict[str, tuple[int, ...]] = {
             "mask": self.mask.shape,
             "values": self.values.shape,
             "rewards": self.rewards.shape,
         }
         wrong = {name: found for name, found in shapes.items() if found != shape}
+        if self.weights is not None and self.weights.shape != shape[:1]:
+            wrong["weights"] = self.weights.shape
         if wrong or len(self.states) != shape[0]:
             raise InputError(f"arrays of {shape} queries and actions expected, got {wrong}")
 
@@ -56,6 +60,10 @@ class RewardTable:
         """Rewards of one action a query, ``(b,)``: a batch of one-step episodes."""
         return np.asarray(self.rewards[rows, actions])
 
+    def mean(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Mean over the queries, each as it counts: ``()`` of ``(n,)``, ``(m,)`` of ``(n, m)``."""
+        return np.asarray(np.average(values, axis=0, weights=self.weights))
+
     def subset(self, rows: Sequence[int] | Rows) -> RewardTable:
         """The same table for some of its queries."""
         index = np.asarray(rows, dtype=np.intp)
@@ -66,4 +74,5 @@ class RewardTable:
             self.mask[index],
             self.values[index],
             self.rewards[index],
+            None if self.weights is None else self.weights[index],
         )

@@ -11,6 +11,7 @@ from operator import or_
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rl_rewriter.errors import CheckpointError
 from rl_rewriter.features.base import FeatureExtractor
@@ -19,6 +20,8 @@ from rl_rewriter.features.history import History
 from rl_rewriter.features.query_embedding import QueryEmbedding
 from rl_rewriter.features.query_text import QueryText
 from rl_rewriter.types import Evidence, Matrix, Needs, Vector
+
+Weights = npt.NDArray[np.float64]
 
 _CLIP = 5.0
 _CONSTANT = 1e12
@@ -79,14 +82,20 @@ class FeatureSet:
         """The same groups with statistics of these (training) queries."""
         return self.fitted_on(self.raw(evidence))
 
-    def fitted_on(self, raw: Matrix) -> FeatureSet:
-        """The same groups with statistics of the raw columns of training queries, ``(n, d)``."""
+    def fitted_on(self, raw: Matrix, weights: Weights | None = None) -> FeatureSet:
+        """The same groups with statistics of the raw columns of training queries, ``(n, d)``.
+
+        Args:
+            raw: The columns.
+            weights: What each query counts for, ``(n,)``; all alike by default.
+        """
         columns = raw.astype(np.float64)
+        mean = np.average(columns, axis=0, weights=weights)
         spread = columns.std(axis=0)
+        if weights is not None:
+            spread = np.sqrt(np.average((columns - mean) ** 2, axis=0, weights=weights))
         scale = np.where(spread > 1e-8, spread, _CONSTANT)
-        return replace(
-            self, mean=columns.mean(axis=0).astype(np.float32), scale=scale.astype(np.float32)
-        )
+        return replace(self, mean=mean.astype(np.float32), scale=scale.astype(np.float32))
 
     def to_json(self) -> list[str]:
         """Names of the groups, in order."""

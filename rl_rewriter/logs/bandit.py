@@ -33,6 +33,8 @@ class LoggedBandit:
         groups: Conversation or trace of each row, else the decision's own id, ``n``.
         times: Seconds since the epoch, ``(n,)``.
         parts: What the rewards are composed of: kind -> ``(n,)``, NaN where nothing came.
+        weights: What each row counts for in every mean and fit, ``(n,)``, positive; None where all
+            count alike.
     """
 
     decision_ids: tuple[str, ...]
@@ -47,6 +49,7 @@ class LoggedBandit:
     groups: tuple[str, ...]
     times: Values
     parts: Mapping[str, Values] = field(default_factory=dict)
+    weights: Values | None = None
 
     def __len__(self) -> int:
         """Number of decisions."""

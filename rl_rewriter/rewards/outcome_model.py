@@ -104,6 +104,7 @@ def fit_outcome_model(
     groups: Index | None = None,
     kin: Index | None = None,
     config: OutcomeConfig | None = None,
+    weights: Values | None = None,
 ) -> OutcomeModel:
     """Fit a model on all records; for predictions of the same records use :func:`cross_fitted`.
 
@@ -121,14 +122,18 @@ def fit_outcome_model(
         groups: One number a row, ``(n,)``; a group is never divided between folds.
         kin: Number of each action's family, ``(m,)`` (:func:`kin_of`); None for no families.
         config: Settings.
+        weights: Records that each row counts for, ``(n,)``; one by default.
 
     Raises:
         InputError: Arrays don't fit each other, or a number isn't finite.
     """
     config = config or OutcomeConfig()
     _check(states, actions, rewards, n_actions)
+    _check_weights(weights, len(rewards))
     fold = _folds(len(rewards), groups, config)
-    scaling, moments = moments_by_fold(states, actions, rewards, n_actions, fold, config.folds)
+    scaling, moments = moments_by_fold(
+        states, actions, rewards, n_actions, fold, config.folds, weights
+    )
     penalties = _penalties(moments, _complements(moments), kin, config)
     coefficients = reduce(add, moments).solve(*penalties, config.prior_records, kin)
     return OutcomeModel(scaling, coefficients, float(rewards.min()), float(rewards.max()))
@@ -143,6 +148,7 @@ def cross_fitted(
     groups: Index | None = None,
     kin: Index | None = None,
     config: OutcomeConfig | None = None,
+    weights: Values | None = None,
 ) -> Table:
     """Expected reward of every action on every row, ``(n, m)``, by models that never saw the row.
 
@@ -159,6 +165,7 @@ def cross_fitted(
         groups: One number a row, ``(n,)``; a group is never divided between folds.
         kin: Number of each action's family, ``(m,)`` (:func:`kin_of`); None for no families.
         config: Settings.
+        weights: Records that each row counts for, ``(n,)``; one by default.
 
     Raises:
         InputError: Arrays don't fit each other, a number isn't finite, or all rows are of one
@@ -166,10 +173,13 @@ def cross_fitted(
     """
     config = config or OutcomeConfig()
     _check(states, actions, rewards, n_actions)
+    _check_weights(weights, len(rewards))
     fold = _folds(len(rewards), groups, config)
     if (fold == fold[0]).all():
         raise InputError("cross-fitting needs records of at least two groups, got one")
-    scaling, moments = moments_by_fold(states, actions, rewards, n_actions, fold, config.folds)
+    scaling, moments = moments_by_fold(
+        states, actions, rewards, n_actions, fold, config.folds, weights
+    )
     others = _complements(moments)
     penalties = _penalties(moments, others, kin, config)
     lowest, highest = float(rewards.min()), float(rewards.max())
@@ -231,3 +241,10 @@ def _check(states: Matrix, actions: Index, rewards: Values, n_actions: int) -> N
     unusable = n - int((np.isfinite(states).all(axis=1) & np.isfinite(rewards)).sum())
     if unusable:
         raise InputError(f"{unusable} of {n} records have a state or reward that isn't finite")
+
+
+def _check_weights(weights: Values | None, n: int) -> None:
+    if weights is None:
+        return
+    if weights.shape != (n,) or not (np.isfinite(weights) & (weights > 0.0)).all():
+        raise InputError(f"a reward model needs {n} positive weights, one a record, or none")

@@ -31,11 +31,16 @@ class Scaling:
     scale: Values
 
     @classmethod
-    def of(cls, states: Matrix) -> Scaling:
-        """Statistics of states ``(n, d)``."""
-        spread = states.std(axis=0, dtype=np.float64)
-        scale = np.where(spread > 1e-8, spread, np.inf)
-        return cls(states.mean(axis=0, dtype=np.float64), scale)
+    def of(cls, states: Matrix, weights: Values | None = None) -> Scaling:
+        """Statistics of states ``(n, d)``, whose rows count for ``weights (n,)`` or alike."""
+        if weights is None:
+            mean = states.mean(axis=0, dtype=np.float64)
+            spread = states.std(axis=0, dtype=np.float64)
+        else:
+            share = weights / weights.sum()
+            mean = share @ states
+            spread = np.sqrt(share @ (states - mean) ** 2)
+        return cls(mean, np.where(spread > 1e-8, spread, np.inf))
 
     def design(self, states: Matrix, rows: Index) -> Values:
         """A column of ones and the scaled states of some rows, ``(len(rows), d + 1)``."""
@@ -95,7 +100,13 @@ class Moments:
 
 
 def moments_by_fold(
-    states: Matrix, actions: Index, rewards: Values, n_actions: int, fold: Index, folds: int
+    states: Matrix,
+    actions: Index,
+    rewards: Values,
+    n_actions: int,
+    fold: Index,
+    folds: int,
+    weights: Values | None = None,
 ) -> tuple[Scaling, list[Moments]]:
     """Sums over the rows of each fold, and the scaling of the states that they are in.
 
@@ -106,8 +117,9 @@ def moments_by_fold(
         n_actions: Number of actions ``m``.
         fold: Number of each row's fold, ``(n,)``.
         folds: Number of folds.
+        weights: Records that each row counts for, ``(n,)``; one by default.
     """
-    scaling, p = Scaling.of(states), states.shape[1] + 1
+    scaling, p = Scaling.of(states, weights), states.shape[1] + 1
     cell = fold * n_actions + actions
     order = np.argsort(cell, kind="stable")
     starts = np.searchsorted(cell[order], np.arange(folds * n_actions + 1))
@@ -119,6 +131,9 @@ def moments_by_fold(
         into, action = sums[number // n_actions], number % n_actions
         for rows in chunks(order[starts[number] : starts[number + 1]]):
             design, earned = scaling.design(states, rows), rewards[rows]
+            if weights is not None:
+                root = np.sqrt(weights[rows])
+                design, earned = design * root[:, None], earned * root
             into.gram[action] += design.T @ design
             into.cross[action] += design.T @ earned
             into.square[action] += earned @ earned

@@ -34,7 +34,8 @@ class ImputeConfig:
         largest_weight: Importance weights are cut here: less variance for some bias. At 1 an action
             is worth what was observed where it was taken, and what is predicted elsewhere; where
             no more than four actions are drawn alike, nothing is cut by default.
-        least_records: Decisions in which an action must have been taken to be learned about.
+        least_records: Decisions in which an action must have been taken to be learned about; where
+            old ones are forgotten, what they weigh together.
         model: Settings of the reward model. What differs between actions by state is held small by
             default: squared error, by which the model would choose that penalty, hardly sees what
             decides between actions.
@@ -69,7 +70,10 @@ def require_states(log: LoggedBandit) -> None:
 
 
 def supported(
-    actions: npt.NDArray[np.intp], n_actions: int, least_records: int
+    actions: npt.NDArray[np.intp],
+    n_actions: int,
+    least_records: int,
+    weights: Values | None = None,
 ) -> npt.NDArray[np.bool_]:
     """Which of ``m`` actions were taken often enough to be learned about, ``(m,)``; keep always is.
 
@@ -77,8 +81,9 @@ def supported(
         actions: Those taken in the decisions that are learned from, ``(n,)``.
         n_actions: ``m``.
         least_records: How often is enough.
+        weights: Records that each decision counts for, ``(n,)``; one by default.
     """
-    taken = np.bincount(actions, minlength=n_actions) >= least_records
+    taken = np.bincount(actions, weights, minlength=n_actions) >= least_records
     taken[0] = True
     return np.asarray(taken)
 
@@ -145,7 +150,8 @@ def _predicted_by(train: LoggedBandit, held: LoggedBandit, config: ImputeConfig)
     """Rewards of the rows ``held (n, m)``, by a model of the other rows."""
     n_actions = len(train.action_names)
     if config.estimator == "ips":
-        return np.full((len(held), n_actions), train.rewards.mean())
+        mean = np.average(train.rewards, weights=train.weights)
+        return np.full((len(held), n_actions), mean)
     groups, kin = train.group_numbers, kin_of(train.action_names)
     effects = np.zeros(len(train))
     if groups is not None:
@@ -157,8 +163,10 @@ def _predicted_by(train: LoggedBandit, held: LoggedBandit, config: ImputeConfig)
             groups=groups,
             kin=kin,
             config=config.model,
+            weights=train.weights,
         )
-        effects = others_effects(train.rewards - _of_taken(crossed, train), groups)
+        left = train.rewards - _of_taken(crossed, train)
+        effects = others_effects(left, groups, train.weights)
     model = fit_outcome_model(
         train.states,
         train.actions,
@@ -167,11 +175,12 @@ def _predicted_by(train: LoggedBandit, held: LoggedBandit, config: ImputeConfig)
         groups=groups,
         kin=kin,
         config=config.model,
+        weights=train.weights,
     )
     predicted = model.predict(held.states)
     if held.group_numbers is not None:
         residuals = held.rewards - _of_taken(predicted, held)
-        predicted += others_effects(residuals, held.group_numbers)[:, None]
+        predicted += others_effects(residuals, held.group_numbers, held.weights)[:, None]
     return np.clip(predicted, train.rewards.min(), train.rewards.max(), out=predicted)
 
 
@@ -187,6 +196,7 @@ def _as_table(log: LoggedBandit, values: Table) -> RewardTable:
         mask=log.mask,
         values=values,
         rewards=values - values[:, :1],
+        weights=log.weights,
     )
 
 
@@ -194,7 +204,7 @@ def _predicted(log: LoggedBandit, config: ImputeConfig) -> Table:
     """Cross-fitted rewards ``(n, m)``."""
     n_actions = len(log.action_names)
     if config.estimator == "ips":
-        return np.full((len(log), n_actions), log.rewards.mean())
+        return np.full((len(log), n_actions), np.average(log.rewards, weights=log.weights))
     predicted = predicted_with_groups(
         log.states,
         log.actions,
@@ -203,5 +213,6 @@ def _predicted(log: LoggedBandit, config: ImputeConfig) -> Table:
         groups=log.group_numbers,
         kin=kin_of(log.action_names),
         config=config.model,
+        weights=log.weights,
     )
     return np.clip(predicted, log.rewards.min(), log.rewards.max(), out=predicted)

@@ -68,7 +68,7 @@ def train_on_tables(
     from rl_rewriter.training.reinforce import ReinforceRun
 
     settings = config.reinforce
-    best_fixed = int(train.values.mean(axis=0).argmax())
+    best_fixed = int(train.mean(train.values).argmax())
     if held is None:
         held = reference_policy(config, best_fixed, len(train.action_names)).held(train.mask)
     run = ReinforceRun(train, held, settings)
@@ -81,7 +81,7 @@ def train_on_tables(
             if update % settings.evaluate_every and update != settings.updates:
                 continue
             policy = run.network.policy()
-            reward = float(greedy(policy, validation, validation.rewards).mean())
+            reward = float(validation.mean(greedy(policy, validation, validation.rewards)))
             look = {f"train/{k}": v for k, v in metrics.items()} | {"validation/reward": reward}
             log.write(update, look)
             on_look(update, look)
@@ -94,9 +94,9 @@ def train_on_tables(
         update=chosen,
         kl=_mean_kl(policy, held, train),
         validation={
-            "keep": float(validation.values[:, 0].mean()),
-            "best_fixed": float(validation.values[:, best_fixed].mean()),
-            "policy": float(greedy(policy, validation, validation.values).mean()),
+            "keep": float(validation.mean(validation.values[:, 0])),
+            "best_fixed": float(validation.mean(validation.values[:, best_fixed])),
+            "policy": float(validation.mean(greedy(policy, validation, validation.values))),
         },
     )
 
@@ -116,4 +116,5 @@ def greedy(policy: MlpPolicy, table: RewardTable, outcomes: np.ndarray) -> np.nd
 
 
 def _mean_kl(policy: MlpPolicy, held: HeldTo, table: RewardTable) -> float:
-    return float(policy.distribution(table.states, table.mask).kl(Categorical(held.rows)).mean())
+    kl = policy.distribution(table.states, table.mask).kl(Categorical(held.rows))
+    return float(table.mean(kl))

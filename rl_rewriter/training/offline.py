@@ -22,6 +22,7 @@ from rl_rewriter.policies.protocols import Mask
 from rl_rewriter.policies.reference import HeldTo
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.config import FitConfig
+from rl_rewriter.training.forgetting import effective_size, forgetting, require_half_life
 from rl_rewriter.training.imputed import (
     ImputeConfig,
     imputed_parts,
@@ -53,12 +54,21 @@ class OfflineConfig:
             held-out records is taken. Empty takes that of ``fit``.
         hold_to_log: Hold to the distribution that each decision was drawn from instead of the
             reference that ``fit`` names.
+        half_life_days: Age, counted from the newest record, at which a record counts for half of
+            it in every mean and fit (:func:`rl_rewriter.training.forgetting.forgetting`); None
+            lets all count alike.
     """
 
     fit: FitConfig = field(default_factory=FitConfig)
     impute: ImputeConfig = field(default_factory=ImputeConfig)
     betas: tuple[float, ...] = ()
     hold_to_log: bool = False
+    half_life_days: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a half-life that leaves nothing."""
+        if self.half_life_days is not None:
+            require_half_life(self.half_life_days)
 
 
 def fit_policy_to_logs(
@@ -91,6 +101,8 @@ def fit_policy_to_logs(
     config = config or OfflineConfig()
     tell = on_progress or (lambda stage, done, total: None)
     features = _features(log)
+    if config.half_life_days is not None:
+        log = forgetting(log, config.half_life_days)
     actions, learnable = _learnable(log, known, config)
     rows = _rows(learnable, config.fit)
     started = time.perf_counter()
@@ -100,6 +112,7 @@ def fit_policy_to_logs(
     fitted, beta = _best(table, features, rows, held, config, tell, metrics_dir)
     unsupported = tuple(name for name in log.action_names if name not in actions.names)
     gain = _gain(fitted, learnable.subset(rows[1]), actions, config)
+    effective = None if learnable.weights is None else effective_size(learnable.weights)
     report = LogFitReport(
         policy_version=fitted.outcome.policy.version,
         seconds={
@@ -112,7 +125,7 @@ def fit_policy_to_logs(
         gain_ci95=gain,
         beta=beta,
         kl=fitted.outcome.kl,
-        best_fixed=actions.names[int(table.values[rows[0]].mean(axis=0).argmax())],
+        best_fixed=actions.names[_best_fixed(table.subset(rows[0]))],
         unsupported=unsupported,
         learned={
             "marks": marks_of(learnable.decision_ids),
@@ -126,7 +139,9 @@ def fit_policy_to_logs(
             unsupported,
             statistics,
             gain,
+            effective,
         ),
+        effective_records=effective,
     )
     checkpoint = Checkpoint(
         fitted.outcome.policy, actions, fitted.features, statistics, _summary(config, report)
@@ -166,7 +181,8 @@ def _learnable(
     """Actions that are known and were taken often enough where we learn, and who took them."""
     out = held_out(log.groups, config.fit.validation_share, seed=config.fit.reinforce.seed)
     learned_from = log.actions[~out]
-    often = supported(learned_from, len(log.action_names), config.impute.least_records)
+    weights = None if log.weights is None else log.weights[~out]
+    often = supported(learned_from, len(log.action_names), config.impute.least_records, weights)
     names = [name for name, is_often in zip(log.action_names, often, strict=True) if is_often]
     actions = known.named(names)
     positions = [log.action_names.index(name) for name in actions.names]
@@ -193,6 +209,10 @@ def _of_actions(table: RewardTable, names: tuple[str, ...]) -> RewardTable:
 def _with_keep(mask: Mask) -> Mask:
     mask[:, 0] = True
     return mask
+
+
+def _best_fixed(table: RewardTable) -> int:
+    return int(table.mean(table.values).argmax())
 
 
 def _held(
@@ -235,7 +255,8 @@ def _gain(
     unbiased = replace(config.impute, estimator="dr", largest_weight=math.inf)
     alone = _of_actions(imputed_table(held_out, unbiased), actions.names)
     seen = replace(alone, states=fitted.features.standardised(alone.states))
-    return interval_of_gain(greedy(fitted.outcome.policy, seen, seen.rewards), held_out.groups)
+    gains = greedy(fitted.outcome.policy, seen, seen.rewards)
+    return interval_of_gain(gains, held_out.groups, held_out.weights)
 
 
 def _summary(config: OfflineConfig, report: LogFitReport) -> dict[str, Any]:
@@ -246,6 +267,7 @@ def _summary(config: OfflineConfig, report: LogFitReport) -> dict[str, Any]:
             "reward": config.fit.reward.to_json(),
             "reference": config.fit.reference,
             "impute": asdict(config.impute),
+            "half_life_days": config.half_life_days,
         },
         "versions": versions(),
         **report.to_json(),

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from rl_rewriter.logs.columns import numbered
 from rl_rewriter.text.statistics import CollectionStatistics
 
+Values = npt.NDArray[np.float64]
+
 FEW_RECORDS = 1000
 """Below this number of decisions a warning is given."""
 _TWO_SIDED = 1.96
@@ -36,6 +38,8 @@ class LogFitReport:
         learned: What a judge recognises the decisions by that were learned from: marks of them,
             the time of the latest, and which were held out.
         warnings: What a reader should know.
+        effective_records: How many records of equal weight tell as much (Kish, 1965), where old
+            ones were forgotten; None where all count alike.
     """
 
     policy_version: str
@@ -50,17 +54,27 @@ class LogFitReport:
     unsupported: tuple[str, ...]
     learned: Mapping[str, object]
     warnings: tuple[str, ...] = ()
+    effective_records: float | None = None
 
     def to_json(self) -> dict[str, object]:
         """All of it, for a manifest."""
         return asdict(self)
 
 
-def interval_of_gain(gains: npt.NDArray[np.float64], groups: Sequence[str]) -> tuple[float, float]:
-    """95% interval of a mean gain ``(n,)`` whose rows come in groups (normal, cluster-robust)."""
-    mean = float(gains.mean())
-    sums = np.bincount(numbered(groups), weights=gains - mean)
-    reach = _TWO_SIDED * float(np.sqrt(np.square(sums).sum())) / len(gains)
+def interval_of_gain(
+    gains: Values, groups: Sequence[str], weights: Values | None = None
+) -> tuple[float, float]:
+    """95% interval of a mean gain ``(n,)`` whose rows come in groups (normal, cluster-robust).
+
+    Args:
+        gains: One a row.
+        groups: Their names.
+        weights: What each row counts for, ``(n,)``; all alike by default.
+    """
+    mean = float(np.average(gains, weights=weights))
+    counts = np.ones(len(gains)) if weights is None else weights
+    sums = np.bincount(numbered(groups), weights=counts * (gains - mean))
+    reach = _TWO_SIDED * float(np.sqrt(np.square(sums).sum())) / float(counts.sum())
     return mean - reach, mean + reach
 
 
@@ -70,6 +84,7 @@ def offline_warnings(
     unsupported: Sequence[str],
     statistics: CollectionStatistics,
     gain_ci95: tuple[float, float],
+    effective: float | None = None,
 ) -> tuple[str, ...]:
     """What a reader should know before relying on the policy."""
     found = []
@@ -77,6 +92,11 @@ def offline_warnings(
         found.append(
             f"only {n_records} usable decisions: the policy may follow their accidents; collect at "
             f"least {FEW_RECORDS}"
+        )
+    elif effective is not None and effective < FEW_RECORDS:
+        found.append(
+            f"forgetting leaves {n_records} decisions with the weight of {effective:.0f}: the "
+            "policy may follow their accidents; take a longer half-life"
         )
     if without_propensity:
         found.append(

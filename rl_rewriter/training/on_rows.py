@@ -60,7 +60,9 @@ def fit_on_rows(
         TrainingError: A number stopped being finite.
     """
     train_rows, validation_rows = rows
-    fitted = features.fitted_on(table.states[np.asarray(train_rows, dtype=np.intp)])
+    learned_from = np.asarray(train_rows, dtype=np.intp)
+    weights = None if table.weights is None else table.weights[learned_from]
+    fitted = features.fitted_on(table.states[learned_from], weights)
     scaled = replace(table, states=fitted.standardised(table.states))
     outcome = train_on_tables(
         scaled.subset(train_rows),

@@ -40,6 +40,7 @@ class ReinforceRun:
         self._states = torch.from_numpy(table.states)
         self._mask = torch.from_numpy(table.mask)
         self._rewards = torch.from_numpy(table.rewards.astype(np.float32))
+        self._weights = None if table.weights is None else torch.from_numpy(table.weights.cumsum())
         self._reference = torch.from_numpy(np.log(np.maximum(held.rows, 1e-6))).float()
         prior = torch.from_numpy(np.log(np.maximum(held.prior, 1e-6))).float()
         self.beta = config.kl.beta
@@ -74,7 +75,7 @@ class ReinforceRun:
             TrainingError: A number stopped being finite; the text names the update.
         """
         config = self._config
-        rows = torch.randint(len(self._states), (config.batch_size,), generator=self._generator)
+        rows = self._rows()
         for group in self._optimiser.param_groups:
             group["lr"] = config.learning_rate * min(1.0, update / max(1, config.warm_up))
         log_policy = self.network(self._states[rows], self._mask[rows], self._generator)
@@ -107,6 +108,16 @@ class ReinforceRun:
             "beta": self.beta,
             "grad_norm": float(norm),
         }
+
+    def _rows(self) -> Tensor:
+        """Queries of a batch, ``(b,)``, each drawn as often as it counts."""
+        n, size = len(self._states), (self._config.batch_size,)
+        if self._weights is None:
+            return torch.randint(n, size, generator=self._generator)
+        drawn = torch.rand(size, generator=self._generator, dtype=torch.float64)
+        return torch.searchsorted(self._weights, drawn * self._weights[-1], right=True).clamp(
+            max=n - 1
+        )
 
 
 def _check(numbers: Tensor, what: str, advice: str) -> None:
