@@ -10,7 +10,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --no-input --disable-pip-version-che
 BENCHMARKS := $(sort $(notdir $(basename $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench build clean
+.PHONY: help install demo test check bench build audit lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -19,14 +19,17 @@ help: ## List the targets
 
 install: $(INSTALLED) ## Make .venv with the package (editable) and all it is developed with
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 		{ echo 'error: Python 3.10 or later is needed; name one: make install PYTHON=python3.12'; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV) || \
 		{ echo 'error: no virtual environment could be made; on Debian: apt-get install python3-venv'; exit 1; }
 	@echo 'installing into $(VENV); the first time takes a few minutes'
 	@$(PIP_INSTALL) --upgrade pip # Debian's resolves twice as slowly
-	@PYTHONWARNINGS='ignore:Editable installation' $(PIP_INSTALL) -c constraints.txt -e ".[dev]"
+	@pins=constraints.txt; \
+	grep -q "Python $$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])');" \
+		requirements-dev.lock && pins=requirements-dev.lock; \
+	PYTHONWARNINGS='ignore:Editable installation' $(PIP_INSTALL) -c $$pins -e ".[dev]"
 	@touch $@
 
 demo: install ## Run the demo: collection, training, held-out comparison, saved policy
@@ -47,6 +50,13 @@ bench: install ## Run every script in benchmarks/, one after the other
 build: install ## Build wheel and source distribution into dist/
 	rm -rf build rl_rewriter.egg-info $(DIST)
 	$(BIN)/python -m build --no-isolation --outdir $(DIST) .
+
+audit: install ## Look up known vulnerabilities of what development installs; needs the network
+	$(BIN)/python -m pip_audit --disable-pip --no-deps -r requirements-dev.lock
+
+lock: install ## Write down the versions in .venv as those to develop with
+	$(BIN)/python .ci/lock.py >requirements-dev.lock.new
+	mv requirements-dev.lock.new requirements-dev.lock
 
 clean: ## Remove what building, checking and testing left behind; keeps .venv and runs/
 	rm -rf build dist rl_rewriter.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rl_rewriter.errors import InputError
+from rl_rewriter.untrusted import is_too_much_json
 
 MAX_LINE_BYTES = 1 << 24
 """Longer lines are neither written nor read: 16 MiB."""
@@ -41,6 +42,8 @@ def to_line(record: Mapping[str, Any]) -> bytes:
             f"a record of {len(line)} bytes is too long for a log, at most {MAX_LINE_BYTES} are "
             'read; log_queries="hash" shortens it'
         )
+    if is_too_much_json(line):
+        raise InputError("a record of so many values, or with so many commas, could not be read")
     return line
 
 

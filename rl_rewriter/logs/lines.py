@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from rl_rewriter.errors import InputError
 from rl_rewriter.logs.encoding import MAX_LINE_BYTES
@@ -20,7 +22,13 @@ PARQUET = b"PAR1"
 TOO_LONG = b""
 """Stands for a line over ``MAX_LINE_BYTES``, which is never held in memory."""
 
+MAX_RATIO = 500
+"""A gzip file that unpacks to more is no log: records differ, and shrink to a thirtieth at best."""
+
 _CHUNK = 1 << 20
+_PIECE = 1 << 16
+_MAX_FREE = 1 << 17
+"""Up to here any ratio is fine."""
 _MARK = b"\xef\xbb\xbf"
 _TRIES = 10
 
@@ -35,15 +43,73 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
     Of a file that is being appended to, those that were whole when reading began.
 
     Raises:
-        DamagedFileError: The file is compressed, and truncated or damaged.
+        DamagedFileError: The file is compressed, and truncated, damaged, or unpacks to far more
+            than any log does.
     """
     is_packed = magic_of(file).startswith(GZIP)
     size = None if is_packed or not file.seekable() else complete_size(file.fileno())
-    source = cast(BinaryIO, gzip.GzipFile(fileobj=file, mode="rb")) if is_packed else file
+    source = unpacking(file) if is_packed else file
     try:
         yield from _bounded(source, size)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DamagedFileError(str(error)) from None
+
+
+def unpacking(file: BinaryIO) -> BinaryIO:
+    """The content of a gzip file, up to where it grows beyond ``MAX_RATIO``.
+
+    Reading raises :class:`DamagedFileError` there.
+    """
+    return cast(BinaryIO, io.BufferedReader(_Unpacked(file), _CHUNK))
+
+
+class _Unpacked(io.RawIOBase):
+    """Members of a gzip file, unpacked with an eye on how much comes of how little.
+
+    ``gzip.GzipFile`` reads ahead, so that a bomb has grown before the two can be compared.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._member: Any = None
+        self._packed = b""
+        self._n_read = self._n_unpacked = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Unpack a piece."""
+        content = b""
+        while not content and self._in_a_member():
+            content = self._member.decompress(self._packed, min(len(buffer), _PIECE))
+            self._packed = self._member.unconsumed_tail
+            if self._member.eof:
+                self._packed, self._member = self._member.unused_data, None
+        self._n_unpacked += len(content)
+        used = self._n_read - len(self._packed)
+        if self._n_unpacked > max(_MAX_FREE, MAX_RATIO * used):
+            raise DamagedFileError(f"it unpacks to more than {MAX_RATIO} times its size")
+        buffer[: len(content)] = content
+        return len(content)
+
+    def _in_a_member(self) -> bool:
+        """Have something to unpack; False where the file has ended after a member."""
+        if self._member is None:
+            while not self._packed.strip(b"\0"):  # members may be followed by zeros
+                if not self._read_on():
+                    return False
+            self._packed = self._packed.lstrip(b"\0")
+            self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        elif not self._packed and not self._read_on():
+            raise EOFError("it ends in the middle")
+        return True
+
+    def _read_on(self) -> bool:
+        self._packed = self._file.read(_PIECE)
+        self._n_read += len(self._packed)
+        return bool(self._packed)
 
 
 def magic_of(file: BinaryIO) -> bytes:
@@ -127,7 +193,7 @@ def _newest(files: list[Path]) -> str:
 
 def _open(path: Path) -> BinaryIO | None:
     try:
-        return path.open("rb", buffering=_CHUNK)
+        file = path.open("rb", buffering=_CHUNK)
     except FileNotFoundError:
         return None
     except IsADirectoryError:
@@ -136,3 +202,8 @@ def _open(path: Path) -> BinaryIO | None:
         raise InputError(f"{path} can't be opened: {os.strerror(error.errno or 0)}") from None
     except ValueError as error:  # a path with a null character
         raise InputError(f"{str(path)!r} can't be opened: {error}") from None
+    kind = os.fstat(file.fileno()).st_mode
+    if (stat.S_ISCHR(kind) and not file.isatty()) or stat.S_ISBLK(kind):
+        file.close()
+        raise InputError(f"{path} is a device, which may have no end; name a file or a pipe")
+    return file

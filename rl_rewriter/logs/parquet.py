@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from rl_rewriter.errors import InputError, MissingExtraError
+from rl_rewriter.logs.parquet_sizes import THRIFT_LIMITS, oversize
 from rl_rewriter.logs.report import ReadReport
 from rl_rewriter.logs.schema import problem_of
 from rl_rewriter.logs.whole_file import replacing_file
+from rl_rewriter.untrusted import parse_json
 
 _BATCH = 2_000
 _EXACT = 1 << 53
@@ -72,7 +74,10 @@ def parquet_records(path: Path, report: ReadReport) -> Iterator[dict[str, Any]]:
     report.unit, report.number = "row", 0
     schema = _arrow_schema(pyarrow)
     try:
-        with parquet.ParquetFile(path, pre_buffer=False) as file:  # which holds on to what was read
+        # pre_buffer would hold on to what was read.
+        with parquet.ParquetFile(path, pre_buffer=False, **THRIFT_LIMITS) as file:
+            if too_large := oversize(file):
+                raise InputError(f"{path} is no decision log: {too_large}")
             missing = sorted({*schema.names} - {*file.schema_arrow.names})
             if missing:
                 raise InputError(f"{path} is no decision log: it has no column {missing[0]!r}")
@@ -231,9 +236,9 @@ def _record(row: dict[str, Any]) -> Any:
     record |= {key: row[key] for key in keys if key not in absent}
     try:
         if record.get("tags") is not None:
-            record["tags"] = json.loads(record["tags"])
+            record["tags"] = parse_json(record["tags"].encode())
         if record.get("probabilities") is not None:
             record["probabilities"] = dict(record["probabilities"])
-        return record | json.loads(row["rest"] or "{}")
-    except (ValueError, TypeError, RecursionError):
+        return record | parse_json((row["rest"] or "{}").encode())
+    except (ValueError, TypeError, AttributeError):
         return "JSON that can't be read"

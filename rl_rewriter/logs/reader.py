@@ -14,6 +14,7 @@ from rl_rewriter.logs.lines import PARQUET, TOO_LONG, DamagedFileError, lines_of
 from rl_rewriter.logs.report import ReadReport
 from rl_rewriter.logs.schema import Problem, problem_of
 from rl_rewriter.types import Feedback, LoggedInteraction
+from rl_rewriter.untrusted import is_too_much_json
 
 Records = Iterable[Mapping[str, Any]]
 
@@ -22,6 +23,7 @@ _TOO_LONG = Problem("too_long", f"is longer than {MAX_LINE_BYTES} bytes")
 _TORN = Problem("torn", "ends in the middle of a record")
 _NOT_JSON = Problem("not_json", "is no JSON")
 _TOO_DEEP = Problem("too_deep", "is nested too deeply to be read")
+_TOO_MUCH = Problem("too_many_values", "holds more values than any record")
 _BLANK = Problem("blank", "is empty")
 
 
@@ -133,6 +135,10 @@ def _records_of(path: Path, file: BinaryIO, report: ReadReport) -> Iterator[dict
 
 def _parsed(line: bytes) -> Any:
     """The JSON value of a line, or what is wrong with it."""
+    if line == b"\n":
+        return _BLANK
+    if is_too_much_json(line):
+        return _TOO_MUCH
     try:
         return from_line(line)
     except ValueError:

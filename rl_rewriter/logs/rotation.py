@@ -33,7 +33,9 @@ def rotated_files(path: Path) -> list[Path]:
     with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
         for entry in os.scandir(path.parent):
             stamp = _stamp(path, entry.name)
-            if stamp and (stamp not in found or not entry.name.endswith(".gz")):
+            if not stamp or not entry.is_file():  # opening a pipe would wait for its writer
+                continue
+            if stamp not in found or not entry.name.endswith(".gz"):
                 found[stamp] = path.with_name(entry.name)
     return [found[stamp] for stamp in sorted(found)]
 

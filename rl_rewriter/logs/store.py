@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_rewriter.errors import InputError
+from rl_rewriter.logs.claim import Claim
 from rl_rewriter.logs.config import LogConfig
 from rl_rewriter.logs.encoding import from_line, to_line
 from rl_rewriter.logs.locked_file import append_line, locked, sync
@@ -70,15 +71,27 @@ class DecisionLog:
         decision: RewriteDecision,
         documents: Sequence[ScoredDocument],
         tags: Mapping[str, Any] | None = None,
-    ) -> None:
+        *,
+        claim: Claim | None = None,
+    ) -> bool:
         """Write one decision with what came back.
+
+        Args:
+            decision: The decision.
+            documents: What came back, best first.
+            tags: What else to note.
+            claim: Lets a waiting caller withdraw the record; a withdrawn one isn't on file.
+
+        Returns:
+            Whether it is on file.
 
         Raises:
             InputError: A number of the decision is NaN or infinite, or the record is too long.
             OSError: The file can't be written; it holds nothing of the record then.
         """
         privacy = self.config.log_queries
-        self.append(decision_record(decision, documents, log_queries=privacy, tags=tags))
+        record = decision_record(decision, documents, log_queries=privacy, tags=tags)
+        return self.append(record, claim=claim)
 
     def append_feedback(self, feedback: Feedback) -> None:
         """Write one outcome.
@@ -103,16 +116,20 @@ class DecisionLog:
         self._renew_lock()
         _LOGS.add(self)
 
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Write one record of the decision-log format, as it is."""
+    def append(self, record: Mapping[str, Any], *, claim: Claim | None = None) -> bool:
+        """Write one record of the decision-log format, as it is; whether it is on file."""
         line = to_line(record)
+        claim = claim or Claim()
         with self._lock:  # beside the file's own, which some network drives grant to all threads
-            has_rotated = self._write(line)
+            if not claim.is_wanted:  # its turn came too late
+                return False
+            has_rotated = self._write(line, claim)
             is_tidy, self._is_tidy = self._is_tidy and not has_rotated, True
         if self.config.rotates and not is_tidy:
             self._tidy()
+        return claim.is_wanted
 
-    def _write(self, line: bytes) -> bool:
+    def _write(self, line: bytes, claim: Claim) -> bool:
         """Append one line, to a new file where this one is full; whether that was so."""
         has_rotated = False
         while True:
@@ -121,12 +138,23 @@ class DecisionLog:
                     rotate(self.path, time.time())
                     has_rotated = True
                     continue
-                is_new = os.fstat(handle).st_size == 0
+                if not claim.is_wanted:
+                    return has_rotated
+                size = os.fstat(handle).st_size
                 append_line(handle, line)
-                if self._is_to_be_synced():
-                    sync(handle, self.path.parent if is_new else None)
-                    self._synced = time.monotonic()
+                try:
+                    self._sync_if_due(handle, is_new=size == 0)
+                except OSError:
+                    os.ftruncate(handle, size)
+                    raise
+                if not claim.keep():  # no reader has seen it: the lock is still held
+                    os.ftruncate(handle, size)
                 return has_rotated
+
+    def _sync_if_due(self, handle: int, *, is_new: bool) -> None:
+        if self._is_to_be_synced():
+            sync(handle, self.path.parent if is_new else None)
+            self._synced = time.monotonic()
 
     def _is_full(self, handle: int, n_bytes: int) -> bool:
         limit, max_seconds = self.config.max_bytes, self.config.max_seconds

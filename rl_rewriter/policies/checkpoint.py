@@ -17,6 +17,13 @@ from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.errors import CheckpointError
 from rl_rewriter.features.feature_set import FeatureSet
 from rl_rewriter.folders import replacing
+from rl_rewriter.policies.checkpoint_files import (
+    MAX_FILE_BYTES,
+    check_manifest,
+    parse_arrays,
+    parse_object,
+    read_file,
+)
 from rl_rewriter.policies.mlp import MlpPolicy
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.types import Matrix
@@ -63,7 +70,8 @@ def save_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
     """Write a checkpoint as a folder, all of it or nothing; an older one there is replaced.
 
     Raises:
-        CheckpointError: The folder holds something else than a policy.
+        CheckpointError: The folder holds something else than a policy, or a file of it would be too
+            long to be read back.
     """
     from safetensors.numpy import save
 
@@ -84,13 +92,23 @@ def save_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
         "files": {name: _digest(content) for name, content in files.items()},
         "training": dict(checkpoint.training),
     }
+    files[_MANIFEST] = _to_json(manifest, indent=2)
+    for name, content in files.items():
+        if len(content) > MAX_FILE_BYTES:
+            raise CheckpointError(
+                f"{name} would be {len(content):,} bytes long, and at most {MAX_FILE_BYTES:,} are "
+                "read back"
+            )
     with replacing(folder) as temporary:
-        for name, content in {**files, _MANIFEST: _to_json(manifest, indent=2)}.items():
+        for name, content in files.items():
             (temporary / name).write_bytes(content)
 
 
 def load_checkpoint(folder: Path, *, own_actions: Iterable[Action] = ()) -> Checkpoint:
-    """Read a checkpoint back; torch isn't needed.
+    """Read a checkpoint back, from a stranger as well; torch isn't needed.
+
+    Nothing of it is executed, and what could exhaust memory is refused: see
+    :mod:`rl_rewriter.policies.checkpoint_files` for the limits.
 
     Args:
         folder: What :func:`save_checkpoint` wrote.
@@ -101,18 +119,19 @@ def load_checkpoint(folder: Path, *, own_actions: Iterable[Action] = ()) -> Chec
             that it was trained with; the text says which.
     """
     described = folder / _MANIFEST
-    manifest = _parse_json(described, _read(described))
+    manifest = parse_object(described, read_file(described))
     if manifest.get("schema") != SCHEMA:
         raise CheckpointError(
             f"{described} has schema {manifest.get('schema')!r}; this version reads {SCHEMA}"
         )
     try:
+        check_manifest(described, manifest)
         contents = {name: _read_as_described(folder / name, manifest) for name in _DESCRIBED}
-        arrays = _parse_arrays(folder / _WEIGHTS, contents[_WEIGHTS])
+        arrays = parse_arrays(folder / _WEIGHTS, contents[_WEIGHTS])
         actions = ActionSpace.from_json(manifest["actions"], own_actions)
         features = FeatureSet.restore(manifest["features"], arrays)
         statistics = CollectionStatistics.from_json(
-            _parse_json(folder / _STATISTICS, contents[_STATISTICS])
+            parse_object(folder / _STATISTICS, contents[_STATISTICS])
         )
         changed = [
             record["name"]
@@ -124,9 +143,10 @@ def load_checkpoint(folder: Path, *, own_actions: Iterable[Action] = ()) -> Chec
         _compare("features", manifest["features_fingerprint"], features.fingerprint, changed)
         policy = MlpPolicy.restore(arrays)
         return Checkpoint(policy, actions, features, statistics, manifest.get("training", {}))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise CheckpointError(
-            f"{folder} is not a complete policy ({type(error).__name__}: {error}); train it again"
+            f"{folder} is not a complete policy ({type(error).__name__}: {str(error)[:200]}); "
+            "train it again"
         ) from error
 
 
@@ -169,39 +189,10 @@ def _to_json(record: Mapping[str, Any], indent: int | None = None) -> bytes:
     return json.dumps(record, ensure_ascii=False, indent=indent).encode()
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} does not exist; give the folder of a saved policy") from None
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error}") from error
-
-
 def _read_as_described(path: Path, manifest: Mapping[str, Any]) -> bytes:
-    content = _read(path)
+    content = read_file(path)
     if manifest["files"][path.name] != _digest(content):
         raise CheckpointError(
             f"{path} is damaged or belongs to another policy: its manifest describes other content"
         )
     return content
-
-
-def _parse_json(path: Path, content: bytes) -> dict[str, Any]:
-    try:
-        record = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} is damaged: {error}") from error
-    if not isinstance(record, dict):
-        raise CheckpointError(f"{path} holds no JSON object")
-    return record
-
-
-def _parse_arrays(path: Path, content: bytes) -> dict[str, Matrix]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    try:
-        return load(content)
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise CheckpointError(f"{path} is damaged: {error}") from error

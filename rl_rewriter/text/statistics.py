@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rl_rewriter.errors import InputError
 from rl_rewriter.text.tokens import index_terms
 
 MAX_TERMS = 100_000
 """Rarest terms beyond this number are left out of what is stored; they count as unknown."""
+_MOST_DOCUMENTS = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -88,10 +90,24 @@ class CollectionStatistics:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> CollectionStatistics:
-        """Restore what :meth:`to_json` wrote."""
+        """Restore what :meth:`to_json` wrote.
+
+        Raises:
+            InputError: There are too many terms, or a number can't be a count or a weight.
+        """
+        n_documents, frequency = record["n_documents"], record["document_frequency"]
+        if len(frequency) > MAX_TERMS:
+            raise InputError(f"{len(frequency):,} terms are more than {MAX_TERMS:,}")
+        if type(n_documents) is not int or not 0 <= n_documents <= _MOST_DOCUMENTS:
+            raise InputError(f"{n_documents!r:.40} is no number of documents")
+        if not all(type(n) is int and 0 <= n <= n_documents for n in frequency.values()):
+            raise InputError("a document frequency isn't between 0 and the number of documents")
+        weights = [weight for entry in record["topics"] for weight in entry["terms"].values()]
+        if not all(math.isfinite(weight) for weight in weights):
+            raise InputError("a weight of a topic's term isn't finite")
         return cls(
-            int(record["n_documents"]),
-            {str(term): int(count) for term, count in record["document_frequency"].items()},
+            n_documents,
+            {str(term): count for term, count in frequency.items()},
             tuple(
                 Topic(
                     str(entry["word"]),

@@ -30,6 +30,7 @@ class Step(NamedTuple):
         session: The conversation it belongs to; "" where that isn't told.
         failure: Why the retrieval can't become a decision; "" where nothing is wrong.
         is_own: Whether this package's own retriever made it, and so logged it already.
+        record: The decision record that this package's own span carries, as JSON; else "".
     """
 
     id: str
@@ -45,6 +46,7 @@ class Step(NamedTuple):
     session: str = ""
     failure: str = ""
     is_own: bool = False
+    record: str = ""
 
 
 class Verdict(NamedTuple):

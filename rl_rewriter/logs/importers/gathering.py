@@ -118,7 +118,7 @@ class Gathering:
             reading.skipped["span that is no retrieval"] += 1
         elif step.failure:
             reading.skipped[step.failure] += 1
-        elif step.question is None or len(step.question) > MAX_QUERY_CHARS:
+        elif not step.record and (step.question is None or len(step.question) > MAX_QUERY_CHARS):
             sentence = "is a retrieval whose query text isn't there, or is no question"
             reading.skip(Problem("retrieval without a query text", sentence))
         else:

@@ -58,7 +58,8 @@ def import_logs(
 ) -> ImportReport:
     """Write a tool's export as a decision log.
 
-    Decisions have no propensity: nobody drew what the chain did, so it can't be known. Rows are
+    Decisions of another chain have no propensity: nobody drew what it did, so it can't be known.
+    Spans of this package's own (:mod:`rl_rewriter.telemetry.opentelemetry`) have theirs. Rows are
     read one at a time; in memory is what joins them, about 400 bytes a span.
 
     Args:

@@ -8,7 +8,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
+from rl_rewriter.untrusted import is_too_much_json
+
 _CHUNK_BYTES = 1 << 20
+_MOST_BYTES = 1 << 22
+"""Read at once: so little that no element within can take much memory."""
+_MOST_STRANGE = 100_000
+"""Elements that are no objects; an array of more is no export, and isn't read to its end."""
 _BETWEEN = re.compile(r"[\s,]*")
 _NEAR_THE_END = 16
 """An error so near to the end of what was read may come of the cut; one before it can't."""
@@ -32,9 +38,9 @@ class _Text:
         self.position = position
 
     def grow(self) -> bool:
-        """Read on, as much again as is held; whether there was anything."""
+        """Read on, as much again as is held, up to a limit; whether there was anything."""
         held = len(self.text) - self.position
-        more = self._file.read(max(_CHUNK_BYTES, held))
+        more = self._file.read(min(max(_CHUNK_BYTES, held), _MOST_BYTES))
         self.text = self.text[self.position :] + self._decode(more, final=not more)
         self.position = 0
         return bool(more)
@@ -66,6 +72,7 @@ def array_elements(
     """
     window = _Text(start, file, line)
     window.move_to(start.index("[") + 1)
+    n_strange = 0
     while (first := window.skip_separators()) != "]":
         if not first:
             yield window.line, None, "isn't whole: the JSON array breaks off here"
@@ -76,6 +83,10 @@ def array_elements(
             return
         value, end = found
         is_object = isinstance(value, dict)
+        n_strange += not is_object
+        if n_strange > _MOST_STRANGE:
+            yield window.line, None, "is one of far too many elements that are no objects"
+            return
         yield window.line, value if is_object else None, "" if is_object else "is no JSON object"
         window.move_to(end)
 
@@ -95,6 +106,8 @@ def _element(window: _Text, max_row_chars: int) -> tuple[tuple[Any, int] | None,
                 return None, f"isn't JSON ({error.msg})"
             if len(window.text) - window.position > max_row_chars:
                 return None, f"is longer than {max_row_chars:,} characters"
+            if is_too_much_json(window.text, window.position):
+                return None, "holds more values than any row of an export"
             if not window.grow():
                 return None, f"isn't whole: the file breaks off in it ({error.msg})"
         except ValueError as error:

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from rl_rewriter.logs.encoding import from_line
 from rl_rewriter.logs.importers.json_array import array_elements
+from rl_rewriter.untrusted import is_too_much_json
 
 JsonRow = tuple[int, Mapping[str, Any] | None, str]
 """Line from 1, the object, and what is wrong with it."""
@@ -120,6 +121,8 @@ def _elements(value: Mapping[str, Any], line: int) -> Iterator[JsonRow]:
 
 
 def _object(content: bytes) -> tuple[dict[str, Any] | None, str]:
+    if is_too_much_json(content):
+        return None, "holds more values than any row of an export"
     try:
         value = from_line(content)
     except RecursionError:

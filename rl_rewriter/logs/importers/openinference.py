@@ -8,6 +8,7 @@ from typing import Any
 from rl_rewriter.logs.importers.attributes import attribute, first_attribute, listed
 from rl_rewriter.logs.importers.documents import documents_in
 from rl_rewriter.logs.importers.found import OWN_RETRIEVER, Found, Step, Verdict
+from rl_rewriter.logs.importers.own_decision import record_in
 from rl_rewriter.logs.importers.questions import NO_QUESTION, Question, question_in
 from rl_rewriter.logs.importers.scalars import name_of
 from rl_rewriter.logs.importers.spans import RawSpan
@@ -51,6 +52,7 @@ def retrieval(span: RawSpan, question: Question, found: Any, session: str) -> St
         session=session,
         failure="retrieval that failed" if span.failed else "",
         is_own=span.name == OWN_RETRIEVER,
+        record=record_in(span.attributes),
     )
 
 

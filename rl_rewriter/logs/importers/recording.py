@@ -9,6 +9,7 @@ from rl_rewriter.logs.importers.documents import Documents
 from rl_rewriter.logs.importers.found import Step, Verdict
 from rl_rewriter.logs.importers.gathering import Gathering
 from rl_rewriter.logs.importers.observed import Origin, observed_decision
+from rl_rewriter.logs.importers.own_decision import own_decision
 from rl_rewriter.logs.importers.report import Tally
 from rl_rewriter.logs.importers.traces import Traces
 from rl_rewriter.logs.records import feedback_record
@@ -22,23 +23,25 @@ def imported_decisions(
 ) -> Iterator[dict[str, Any]]:
     """One record for each retrieval that lies in no other, in the order of the files.
 
-    ``keep`` where the user's words were searched, "imported:rewrite" where something else was.
+    ``keep`` where the user's words were searched, "imported:rewrite" where something else was. A
+    span of this package's own that carries its decision record gives that, propensity included.
     """
     traces = gathering.traces
     for number, step in enumerate(gathering.all_steps()):
         if on_progress is not None and not number % _TOLD_EVERY:
             on_progress("write", number, len(gathering.steps))
-        if traces.is_inner(step.id):
+        if traces.is_inner(step.id) and not step.record:
             tally.reading.skipped["retrieval inside another one"] += 1
             continue
         traces.add_target(step)
         if step.id in gathering.positioned:
             gathering.documents[step.id] = step.documents
-        if step.is_own:
+        if traces.is_around_recorded(step.id) or (step.is_own and not step.record):
             tally.reading.skipped["retrieval that this package has logged itself"] += 1
             continue
         record = _decision(step, traces, origin)
         tally.actions[record["action"]] += 1
+        tally.with_propensity += record.get("propensity") is not None
         _note(step, tally)
         yield record
 
@@ -73,6 +76,10 @@ def _decision(step: Step, traces: Traces, origin: Origin) -> dict[str, Any]:
         "session_id": traces.session(step),
         "source": origin.source,
     }
+    if step.record and (
+        own := own_decision(step, {**tags, "run_id": traces.outermost(step.id)}, origin)
+    ):
+        return own
     times = step.start, step.end
     return observed_decision(step.id, traces.asked(step), step.documents, times, tags, origin)
 

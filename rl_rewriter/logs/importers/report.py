@@ -20,6 +20,7 @@ class ImportReport:
         decisions: Decision records written.
         feedback: Feedback records written.
         actions: Action -> decisions.
+        with_propensity: Decisions with a propensity: those of this package's own spans.
         skipped: Reason -> rows, spans or verdicts that became no record.
         notes: What else should be known -> how often.
         problems: The first twenty rows that should have become a record and couldn't, with file
@@ -31,18 +32,19 @@ class ImportReport:
     decisions: int
     feedback: int
     actions: Mapping[str, int]
+    with_propensity: int
     skipped: Mapping[str, int]
     notes: Mapping[str, int]
     problems: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The object that ``logs import --json`` prints; no imported decision has a propensity."""
+        """The object that ``logs import --json`` prints."""
         return {
             "schema": 1,
             "records": self.decisions + self.feedback,
             "decisions": self.decisions,
             "feedback": self.feedback,
-            "with_propensity": 0,
+            "with_propensity": self.with_propensity,
             "skipped": dict(self.skipped),
             "actions": dict(self.actions),
             "problems": list(self.problems),
@@ -60,6 +62,7 @@ class Tally:
     recognised: int = 0
     feedback: int = 0
     actions: Counter[str] = field(default_factory=Counter)
+    with_propensity: int = 0
     notes: Counter[str] = field(default_factory=Counter)
 
     def report(self, tool: str) -> ImportReport:
@@ -70,6 +73,7 @@ class Tally:
             decisions=sum(self.actions.values()),
             feedback=self.feedback,
             actions=dict(self.actions.most_common()),
+            with_propensity=self.with_propensity,
             skipped=dict(self.reading.skipped.most_common()),
             notes=dict(self.notes.most_common()),
             problems=tuple(self.reading.problems),

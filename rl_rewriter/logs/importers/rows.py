@@ -7,17 +7,17 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from rl_rewriter.errors import InputError
 from rl_rewriter.logs.importers.json_rows import json_rows
 from rl_rewriter.logs.importers.table_rows import csv_rows, parquet_rows
 from rl_rewriter.logs.importers.unusable import UnusableFileError
-from rl_rewriter.logs.lines import GZIP, PARQUET
+from rl_rewriter.logs.lines import GZIP, PARQUET, DamagedFileError, unpacking
 from rl_rewriter.logs.report import ReadReport
 from rl_rewriter.logs.schema import Problem
 
-MAX_ROW_BYTES = 64 * 1024 * 1024
+MAX_ROW_BYTES = 32 * 1024 * 1024
 """A longer row is reported and passed over: nothing that a tool exports is that long."""
 UNREADABLE = "row that can't be read"
 
@@ -79,7 +79,7 @@ def read_rows(path: Path, report: ReadReport) -> Iterator[Mapping[str, Any]]:
                     yield value
                 if report.on_progress is not None and not count % _TOLD_EVERY:
                     report.on_progress(path.name, raw.tell(), size)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error, DamagedFileError) as error:
         _broken(report, f"{path} is a damaged gzip file, read to line {report.number}: {error}")
     except UnusableFileError as error:
         _broken(report, str(error))
@@ -101,8 +101,8 @@ def _opened(path: Path) -> Iterator[tuple[bytes, IO[bytes], IO[bytes]]]:
         start = raw.read(4096)
         raw.seek(0)
         if start.startswith(GZIP):
-            with gzip.open(raw) as unpacked:
-                yield b"", cast(IO[bytes], unpacked), raw
+            with unpacking(raw) as unpacked:
+                yield b"", unpacked, raw
             return
         if problem := _refusal(start):
             raise UnusableFileError(f"{path} {problem}")

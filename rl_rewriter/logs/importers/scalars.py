@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from rl_rewriter.untrusted import is_too_much_json
+
 _TRUE_LABELS = frozenset(
     {"correct", "relevant", "factual", "good", "helpful", "pass", "passed", "positive", "true"}
     | {"yes", "thumbs_up", "up", "like", "liked", "accept", "accepted", "success", "faithful"}
@@ -91,7 +93,7 @@ def parsed(value: Any) -> Any:
     """The value of a JSON object or array that is held as text; anything else unchanged."""
     if not isinstance(value, str) or len(value) > _NESTED_JSON_CHARS:
         return value
-    if value.lstrip()[:1] not in ("{", "["):
+    if value.lstrip()[:1] not in ("{", "[") or is_too_much_json(value):
         return value
     try:
         return json.loads(value)

@@ -10,11 +10,13 @@ from typing import IO, Any
 
 from rl_rewriter.errors import MissingExtraError
 from rl_rewriter.logs.importers.unusable import UnusableFileError
+from rl_rewriter.logs.parquet_sizes import THRIFT_LIMITS, oversize
 
 TableRow = tuple[int, Mapping[str, Any] | None, str]
 """Number from 1, the row as column -> value without the empty cells, and what is wrong with it."""
 
 _BATCH_ROWS = 2_000
+_MAX_CELLS = 100_000
 
 
 def parquet_rows(path: Path) -> Iterator[TableRow]:
@@ -31,7 +33,9 @@ def parquet_rows(path: Path) -> Iterator[TableRow]:
         raise MissingExtraError("pyarrow", "report") from error
     number = 0
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, **THRIFT_LIMITS) as file:
+            if too_large := oversize(file):
+                raise UnusableFileError(f"{path} can't be read: {too_large}")
             for batch in file.iter_batches(batch_size=_BATCH_ROWS):
                 for row in batch.to_pylist(maps_as_pydicts="lossy"):
                     number += 1
@@ -57,7 +61,7 @@ def csv_rows(path: Path, file: IO[bytes], max_row_bytes: int) -> Iterator[TableR
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
     before = csv.field_size_limit(max_row_bytes)
     try:
-        reader = csv.reader(iter(lambda: text.readline(max_row_bytes + 1), ""), strict=True)
+        reader = csv.reader(_lines(path, text, max_row_bytes), strict=True)
         header = _header(path, reader)
         while True:
             line = reader.line_num + 1
@@ -75,6 +79,14 @@ def csv_rows(path: Path, file: IO[bytes], max_row_bytes: int) -> Iterator[TableR
     finally:
         csv.field_size_limit(before)
         text.detach()
+
+
+def _lines(path: Path, text: io.TextIOWrapper, max_row_bytes: int) -> Iterator[str]:
+    """Lines that hold no more cells than memory can."""
+    while line := text.readline(max_row_bytes + 1):
+        if len(line) > _MAX_CELLS and line.count(",") > _MAX_CELLS:
+            raise UnusableFileError(f"{path} has a line of more than {_MAX_CELLS:,} cells")
+        yield line
 
 
 def _header(path: Path, reader: Iterator[list[str]]) -> list[str]:

@@ -35,6 +35,9 @@ class Traces:
         self._target: dict[str, str] = {}
         self._further: dict[str, list[str]] = {}
         self._outer: dict[str, str] = {}
+        self._recorded: set[str] = set()
+        self._around_recorded: set[str] = set()
+        self._added: set[str] = set()
 
     def add(self, step: Step) -> bool:
         """Take in a span; False where one with this id is there already."""
@@ -47,6 +50,8 @@ class Traces:
             step.question,
             step.history_len,
         )
+        if step.record:
+            self._recorded.add(step.id)
         if step.session and step.trace:
             self._sessions.setdefault(step.trace, step.session)
         return True
@@ -59,12 +64,22 @@ class Traces:
             around = [a for a in self._ancestors(name) if self._nodes[a][_IS_RETRIEVAL]]
             if around:
                 self._outer[name] = around[-1]
+                if name in self._recorded:
+                    self._around_recorded.add(around[-1])
                 if (question := node[_QUESTION]) is not None:
                     self._inner.setdefault(around[-1], []).append(question)
 
     def is_inner(self, name: str) -> bool:
         """Whether this retrieval was made by another one, which stands for both."""
         return name in self._outer
+
+    def outermost(self, name: str) -> str:
+        """The retrieval that stands for this one in feedback; itself where none is around it."""
+        return self._outer.get(name, name)
+
+    def is_around_recorded(self, name: str) -> bool:
+        """Whether a retrieval inside this one carries its decision record."""
+        return name in self._around_recorded
 
     def asked(self, step: Step) -> Asked:
         """The user's words and the searched texts of an outermost retrieval with a question."""
@@ -78,10 +93,15 @@ class Traces:
         return step.session or self._sessions.get(step.trace, "")
 
     def add_target(self, step: Step) -> None:
-        """Make a retrieval one that feedback can be on."""
-        trace = step.trace or step.id
-        if self._target.setdefault(trace, step.id) != step.id:
-            self._further.setdefault(trace, []).append(step.id)
+        """Make a retrieval, or the one around it, one that feedback can be on."""
+        name = self.outermost(step.id)
+        trace = step.trace or name
+        if name in self._around_recorded:  # comes both for itself and for what is inside it
+            if name in self._added:
+                return
+            self._added.add(name)
+        if self._target.setdefault(trace, name) != name:
+            self._further.setdefault(trace, []).append(name)
 
     def targets(self, verdict: Verdict) -> list[str]:
         """Decisions that a verdict is on.

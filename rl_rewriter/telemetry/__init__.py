@@ -1,0 +1,1 @@
+"""Tells other systems of decisions: spans of OpenTelemetry, metrics of Prometheus."""
