@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -17,6 +16,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from rl_rewriter.integrations._langchain_chroma import chroma_route, is_plain_chroma
+from rl_rewriter.integrations._langchain_nested import is_restricted
 from rl_rewriter.integrations._langchain_routes import (
     Base,
     BlendRoute,
@@ -28,13 +28,10 @@ from rl_rewriter.integrations._langchain_routes import (
 )
 from rl_rewriter.integrations._serving import Request
 from rl_rewriter.rewriter import RLQueryRewriter
-from rl_rewriter.types import ScoredDocument
-
-_logger = logging.getLogger(__name__)
+from rl_rewriter.types import Query, ScoredDocument
 
 SETTINGS = "rl_rewriter_settings"
 """Keyword under which the caller's config reaches the retriever's own method."""
-_CONVERSATION = ("session_id", "thread_id", "conversation_id")
 _PASSED_ON = ("configurable", "max_concurrency", "recursion_limit")
 
 
@@ -61,10 +58,9 @@ class Call:
         kwargs: Mapping[str, Any],
         *,
         callbacks: Any,
-        decision_id: str,
+        run: BaseRunManager,
         explore: bool,
         k: int | None,
-        tags: Mapping[str, str],
     ) -> Call:
         """Take apart what the caller gave: the history is ours, all else is the retriever's."""
         forwarded = dict(kwargs)
@@ -74,32 +70,16 @@ class Call:
         limit = k if "k" not in forwarded else None
         if limit is not None and _takes_arguments(retriever):
             forwarded["k"] = limit
-        request = Request.opened(
-            rewriter, query, history, decision_id=decision_id, explore=explore, tags=tags
-        )
+        request = request_of(rewriter, query, history, run, settings, explore=explore)
         return cls(request, Base(retriever, config, forwarded), limit)
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether there is a policy to ask."""
-        return self.request.rewriter.checkpoint is not None
-
-    @property
-    def is_logged(self) -> bool:
-        """Whether there is a decision log."""
-        return self.request.rewriter.log is not None
 
     def prepare(self) -> Search:
         """Decide, and say what to invoke; whatever fails here leads to the question as asked."""
-        if not self.is_decided:
-            return self.base.search(self.request.keep("untrained"))
-        try:
-            route = route_for(self.base)
-            return route.search(route.plan(self.request))
-        except Exception as error:
-            _logger.warning("query kept (fallback:adapter): %s", type(error).__name__)
-            _logger.debug("query kept", exc_info=True)
-            return self.base.search(self.request.keep("adapter"))
+        return self.request.within(self._search, self.base.search)
+
+    async def aprepare(self) -> Search:
+        """As :meth:`prepare`; the event loop is free meanwhile."""
+        return await self.request.awaited(self._search, self.base.search)
 
     def instead_of(self, search: Search, error: Exception) -> Search:
         """The question as asked, where a rewrite's search failed.
@@ -110,25 +90,51 @@ class Call:
         is_as_asked = search.text == self.request.query.text
         if isinstance(error, MemoryError) or (search.is_bases_own and is_as_asked):
             raise error
-        _logger.warning("query kept (fallback:search): %s", type(error).__name__)
-        _logger.debug("query kept", exc_info=True)
+        self.request.ticket.note("search", error)
         return self.base.search(self.request.keep("search"))
 
-    def record(self, search: Search, documents: Sequence[Document]) -> None:
-        """Log the decision with the documents."""
-        if not self.is_logged:
-            return
-        self.request.record(
-            search.decision,
-            [ScoredDocument(name, search.scores.get(name)) for name in map(_name_of, documents)],
-        )
+    def cut(self, documents: list[Document]) -> list[Document]:
+        """As many as are wanted; what is no list is the wrapped retriever's to answer for."""
+        is_cut = self.limit is not None and isinstance(documents, list)
+        return documents[: self.limit] if is_cut else documents
+
+    def _search(self, request: Request) -> Search:
+        return route_for(self.base).search(request)
 
 
-def tags_of(run: BaseRunManager) -> dict[str, str]:
-    """What joins later feedback to this run: itself, the run around it, its conversation."""
-    names = {"run_id": run.run_id, "parent_run_id": run.parent_run_id}
-    told = {name: run.metadata[name] for name in _CONVERSATION if name in run.metadata}
-    return {name: str(value) for name, value in {**names, **told}.items() if value is not None}
+def scored(search: Search, documents: Any) -> list[ScoredDocument]:
+    """Documents as the decision log takes them; none of what is no list of documents."""
+    if not isinstance(documents, list):
+        return []
+    found = [document for document in documents if isinstance(document, Document)]
+    return [ScoredDocument(name, search.scores.get(name)) for name in map(_name_of, found)]
+
+
+def request_of(
+    rewriter: RLQueryRewriter,
+    query: Any,
+    history: Any,
+    run: BaseRunManager,
+    config: Mapping[str, Any],
+    *,
+    explore: bool,
+) -> Request:
+    """A request under the run's id, with what joins later feedback to it: the run around it.
+
+    Its conversation, and a seed for its exploration, are looked for in the run's metadata and in
+    the config's ``configurable``.
+    """
+    ids = {"run_id": run.run_id, "parent_run_id": run.parent_run_id}
+    return Request.opened(
+        rewriter,
+        Query(query),
+        history,
+        adapter="langchain",
+        decision_id=str(run.run_id),
+        explore=explore,
+        told={**(config.get("configurable") or {}), **(run.metadata or {})},
+        tags={name: str(value) for name, value in ids.items() if value is not None},
+    )
 
 
 def route_for(base: Base) -> Route:
@@ -136,7 +142,8 @@ def route_for(base: Base) -> Route:
     inner = base.unwrapped()
     target = inner.runnable
     search_kwargs = {**(getattr(target, "search_kwargs", None) or {}), **inner.kwargs}
-    by_text = TextRoute(base, filtered=restricts(search_kwargs))
+    hidden = is_restricted(base.runnable, base.config.get("configurable"))
+    by_text = TextRoute(base, filtered=restricts(search_kwargs) or hidden)
     if not isinstance(target, VectorStoreRetriever):
         return by_text
     if target.search_type != "similarity":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams, RetrieverLike
 from langchain_core.runnables import RunnableBinding, RunnableConfig
@@ -15,22 +18,22 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from rl_rewriter.integrations._serving import Request
-from rl_rewriter.policies.decider import Plan
+from rl_rewriter.policies.spending import OverBudgetError
 from rl_rewriter.retrieval.embedders import as_embedder
 from rl_rewriter.retrieval.resolving import resolve_vectors
 from rl_rewriter.types import Needs, Rewrite, RewriteDecision
 
 
-@dataclass
+@dataclass(frozen=True)
 class Search:
     """What is invoked for a decision, as a child run.
 
     Attributes:
-        runnable: The wrapped retriever, or our search in its place.
+        runnable: The wrapped retriever, or what our search found in its place.
         text: What the run shows as its input.
         config: Callbacks and settings of the child run.
         kwargs: The caller's keyword arguments.
-        decision: What is carried out; our own search may still replace it by a fallback.
+        decision: What is carried out.
         scores: Document id -> similarity, where our own search tells it.
     """
 
@@ -76,12 +79,8 @@ class Base:
 class Route(Protocol):
     """One way to search."""
 
-    def plan(self, request: Request) -> Plan:
-        """Decide; this may search for evidence and so may block."""
-        ...
-
-    def search(self, plan: Plan) -> Search:
-        """What to invoke for the plan."""
+    def search(self, request: Request) -> Search:
+        """Decide, search what is ours to search, and say what to invoke; this may block."""
         ...
 
 
@@ -92,13 +91,10 @@ class LeftAlone:
     base: Base
     problem: str
 
-    def plan(self, request: Request) -> Plan:
-        """Keep."""
-        return Plan(request.keep(self.problem))
-
-    def search(self, plan: Plan) -> Search:
+    def search(self, request: Request) -> Search:
         """The wrapped retriever with the question as it is."""
-        return self.base.search(plan.decision)
+        problem = request.ticket.problem or self.problem
+        return self.base.search(request.keep(problem))
 
 
 @dataclass(frozen=True)
@@ -113,14 +109,9 @@ class TextRoute:
     base: Base
     filtered: bool
 
-    def plan(self, request: Request) -> Plan:
-        """Decide among actions that need nothing but text."""
-        plan: Plan = request.plan_text(filtered=self.filtered)
-        return plan
-
-    def search(self, plan: Plan) -> Search:
-        """The wrapped retriever with the rewritten text."""
-        return self.base.search(plan.decision)
+    def search(self, request: Request) -> Search:
+        """The wrapped retriever, with the text of an action that needs nothing but text."""
+        return self.base.search(request.plan_text(filtered=self.filtered).decision)
 
 
 @dataclass(frozen=True)
@@ -132,18 +123,23 @@ class BlendRoute:
     config: RunnableConfig
     search_kwargs: Mapping[str, Any]
 
-    def plan(self, request: Request) -> Plan:
-        """Decide among actions that need texts and their mixes."""
+    def search(self, request: Request) -> Search:
+        """What the mixed vector finds; one text is left to the wrapped retriever."""
         filtered = restricts(self.search_kwargs)
-        plan: Plan = request.plan_text(allowed=Needs.BLEND, filtered=filtered)
-        return plan
-
-    def search(self, plan: Plan) -> Search:
-        """A search by the mixed vector; one text is left to the wrapped retriever."""
-        decision = plan.decision
+        decision = request.plan_text(allowed=Needs.BLEND, filtered=filtered).decision
         if len(decision.rewrite.texts) == 1:
             return self.base.search(decision)
-        child = child_search(self.target, lambda _: self._by_vector(decision.rewrite))
+        try:
+            request.ticket.meter.search_rewrite(decision.rewrite)
+            documents = self._by_vector(decision.rewrite)
+        except OverBudgetError as error:
+            request.ticket.meter.not_served()
+            return self.base.search(request.keep(error.reason))
+        except Exception as error:
+            request.ticket.meter.not_served()
+            request.ticket.note("search", error)
+            return self.base.search(request.keep("search"))
+        child = child_search(self.target, documents)
         return Search(child, decision.rewrite.text, self.config, {}, decision)
 
     def _by_vector(self, rewrite: Rewrite) -> list[Document]:
@@ -152,33 +148,39 @@ class BlendRoute:
         if embeddings is None:
             raise TypeError("the vector store has no embeddings")
         [vector] = resolve_vectors([rewrite], as_embedder(embeddings).embed_queries)
-        return store.similarity_search_by_vector(vector.tolist(), **self.search_kwargs)
+        found = store.similarity_search_by_vector(vector.tolist(), **self.search_kwargs)
+        if not all(isinstance(document, Document) for document in found):
+            raise TypeError("the vector store found something that is no document")
+        return found
 
 
 class ChildSearch(BaseRetriever):
-    """Our own search as a retriever, so that callbacks see it in the place of the wrapped one."""
+    """What our own search found, so that callbacks see it in the place of the wrapped one."""
 
-    search: Callable[[str], list[Document]]
+    found: list[Document]
     ls_params: dict[str, Any]
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
     ) -> list[Document]:
-        return self.search(query)
+        return self.found
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return self.found
 
     def _get_ls_params(self, **_kwargs: Any) -> LangSmithRetrieverParams:
         return cast(LangSmithRetrieverParams, self.ls_params)
 
 
-def child_search(
-    target: VectorStoreRetriever, search: Callable[[str], list[Document]]
-) -> ChildSearch:
-    """A search that runs under the name, tags and metadata of ``target``."""
-    return ChildSearch(
+def child_search(target: VectorStoreRetriever, found: list[Document]) -> ChildSearch:
+    """Documents that run under the name, tags and metadata of ``target``."""
+    return ChildSearch.model_construct(
         name=target.get_name(),
         tags=target.tags,
         metadata=target.metadata,
-        search=search,
+        found=found,
         ls_params=dict(target._get_ls_params()),
     )
 

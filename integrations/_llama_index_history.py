@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,12 +9,9 @@ from typing import Any
 
 from rl_rewriter.conversation import as_history
 from rl_rewriter.errors import InputError
+from rl_rewriter.integrations._serving import Request, Turns
+from rl_rewriter.serving.workers import LateError
 from rl_rewriter.types import Turn
-
-_logger = logging.getLogger(__name__)
-
-History = tuple[tuple[Turn, ...], str]
-"""Turns, and "history" where they couldn't be read."""
 
 _said: ContextVar[tuple[Turn, ...] | None] = ContextVar("chat_history", default=None)
 
@@ -52,40 +47,42 @@ def check_memory(memory: Any) -> None:
         )
 
 
-def read_history(memory: Any, question: str) -> History:
-    """Turns of the block, else of the memory; never raises."""
-    try:
-        said = _said.get()
-        if said is None and memory is not None:
-            said = as_history(getattr(memory, _reader_of(memory))())
-    except Exception as error:
-        return _unreadable(error)
-    return _before(said or (), question), ""
+def chat_turns() -> Turns | None:
+    """Turns of the block that this runs in; None outside of one."""
+    said = _said.get()
+    return None if said is None else (lambda question: _before(said, question))
 
 
-async def aread_history(memory: Any, question: str) -> History:
-    """The same, without blocking the loop."""
+def turns_of(memory: Any) -> Turns | None:
+    """Turns of the block, else of the memory, which is read when they are asked for."""
+    said = chat_turns()
+    if said is not None or memory is None:
+        return said
+    return lambda question: _before(as_history(getattr(memory, _reader_of(memory))()), question)
+
+
+async def aread(request: Request, memory: Any) -> Request:
+    """A request with the turns of the block, else of the memory, without blocking the loop."""
+    said = chat_turns()
+    if said is not None or memory is None or request.ticket.problem:
+        return request.with_history(said)
+    reader = f"a{_reader_of(memory)}"
+    if not hasattr(memory, reader):
+        return request.with_history(turns_of(memory))  # read where the decision is made
     try:
-        said = _said.get()
-        if said is None and memory is not None:
-            reader = _reader_of(memory)
-            if hasattr(memory, f"a{reader}"):
-                said = as_history(await getattr(memory, f"a{reader}")())
-            else:
-                said = as_history(await asyncio.to_thread(getattr(memory, reader)))
+        turns = as_history(await request.ticket.waited(getattr(memory, reader)()))
+    except LateError as error:
+        request.ticket.refuse("timeout", error)
+        return request
     except Exception as error:
-        return _unreadable(error)
-    return _before(said or (), question), ""
+        request.ticket.refuse("history", error)
+        return request
+    return request.with_history(lambda question: _before(turns, question))
 
 
 def _reader_of(memory: Any) -> str:
     """All messages where they can be had: the shortened form may count tokens or ask an LLM."""
     return "get_all" if hasattr(memory, "get_all") else "get"
-
-
-def _unreadable(error: Exception) -> History:
-    _logger.warning("the chat memory could not be read: %s", error)
-    return (), "history"
 
 
 def _before(turns: tuple[Turn, ...], question: str) -> tuple[Turn, ...]:

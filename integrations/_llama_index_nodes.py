@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from llama_index.core.schema import NodeWithScore
 
 from rl_rewriter.integrations._context import DECISION_ID
 from rl_rewriter.types import ScoredDocument
 
 
-def as_documents(nodes: list[NodeWithScore]) -> list[ScoredDocument]:
-    """Ids and scores; None where a retriever gives no score."""
-    return [ScoredDocument(node.node.node_id, node.score) for node in nodes]
+def as_documents(nodes: Any) -> list[ScoredDocument]:
+    """Ids and scores, None where a retriever gives no score; none of what is no list of nodes."""
+    found = nodes if isinstance(nodes, list) else []
+    return [
+        ScoredDocument(node.node.node_id, node.score)
+        for node in found
+        if isinstance(node, NodeWithScore)
+    ]
 
 
 def tagged(scored: NodeWithScore, decision_id: str) -> NodeWithScore:

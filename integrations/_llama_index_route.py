@@ -76,12 +76,20 @@ class Route:
         embedding = bundle.embedding
         if embedding is None:
             embedding = self.known.get(bundle.query_str)
-        return self.base, dataclasses.replace(bundle, embedding=embedding)
+        return as_asked(self.base, bundle, embedding)
+
+
+def as_asked(
+    base: BaseRetriever, bundle: QueryBundle, embedding: list[float] | None = None
+) -> Target:
+    """The base with a copy of the bundle, with its embedding where that is known already."""
+    known = bundle.embedding if embedding is None else embedding
+    return base, dataclasses.replace(bundle, embedding=known)
 
 
 def left_alone(base: BaseRetriever, problem: str) -> Route:
     """Every query is kept, for a named reason."""
-    return text_route(base, lambda request: Plan(request.keep(problem)))
+    return text_route(base, lambda request: Plan(request.keep(request.ticket.problem or problem)))
 
 
 def text_route(base: BaseRetriever, plan: Callable[[Request], Plan]) -> Route:

@@ -1,22 +1,32 @@
-"""What adapters do around a search: open a request, decide, record the outcome."""
+"""What adapters do around a search: open a request, decide in time, record the outcome."""
 
 from __future__ import annotations
 
 import dataclasses
-import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from rl_rewriter.conversation import as_history
-from rl_rewriter.policies.decider import Plan, kept
+from rl_rewriter.policies.decider import Plan
+from rl_rewriter.policies.retrieving import is_kept
 from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.retrieval.text_only import TextOnly
 from rl_rewriter.rewriter import RLQueryRewriter
-from rl_rewriter.types import Filters, Needs, Query, RewriteDecision, ScoredDocument
+from rl_rewriter.serving.origin import Origin
+from rl_rewriter.serving.seeds import checked_seed
+from rl_rewriter.serving.ticket import Ticket
+from rl_rewriter.types import Filters, Needs, Query, RewriteDecision, ScoredDocument, Turn
 
-_logger = logging.getLogger(__name__)
+T = TypeVar("T")
+Turns = Callable[[str], tuple[Turn, ...]]
+"""Reads the turns before a question."""
+
+CONVERSATION = ("session_id", "thread_id", "conversation_id")
+"""Names under which a conversation is known: what joins its records, and its rollout."""
+SEED = "rl_rewriter_seed"
+"""Name under which a caller may give the seed of one request's exploration."""
 
 
 @dataclass(frozen=True)
@@ -25,45 +35,97 @@ class Request:
 
     Attributes:
         rewriter: Who decides.
-        query: The question with its history.
+        query: The question with its history, where that was read already.
+        ticket: What the request may take, and whose policy decides.
         decision_id: Name of the decision; a random one where None.
         explore: Whether the action is drawn.
-        problem: Why the question is kept whatever the policy says; "" where nothing is wrong.
-        tags: What the decision log says beside it: the run, the conversation.
+        history: Earlier turns that are yet to be read, which may take its time; or a function that
+            reads them, given the question.
     """
 
     rewriter: RLQueryRewriter
     query: Query
+    ticket: Ticket
     decision_id: str | None = None
     explore: bool = False
-    problem: str = ""
-    tags: Mapping[str, str] = field(default_factory=dict)
+    history: Any = None
 
     @classmethod
     def opened(
         cls,
         rewriter: RLQueryRewriter,
-        text: str,
-        history: Sequence[Any] | None,
+        query: Query,
+        history: Any = None,
         *,
-        decision_id: str | None = None,
+        adapter: str,
+        decision_id: str,
         explore: bool = False,
-        tags: Mapping[str, str] | None = None,
+        told: Mapping[str, Any] | None = None,
+        tags: Mapping[str, Any] | None = None,
     ) -> Request:
-        """Read the history; where it can't be read, the question is kept and the chain goes on."""
-        try:
-            turns, problem = as_history(history or ()), ""
-        except Exception as error:
-            _logger.warning("query kept (fallback:history): %s", error)
-            turns, problem = (), "history"
-        query = Query(text, turns)
-        return cls(rewriter, query, decision_id, explore, problem, tags or {})
+        """Begin a request.
 
-    def keep(self, problem: str) -> RewriteDecision:
-        """The decision to leave the question alone: "untrained", or "fallback:<problem>"."""
-        version = self.rewriter.policy_version
-        reason = "untrained" if version == "untrained" else f"fallback:{problem}"
-        return kept(self.query, reason, decision_id=self.decision_id, version=version)
+        Args:
+            rewriter: Who decides.
+            query: The question.
+            history: Earlier turns, of any kind.
+            adapter: Who opens it.
+            decision_id: Name of the decision.
+            explore: Whether the action is drawn.
+            told: What the caller's run says of itself: its conversation, a seed.
+            tags: What the decision log is to say beside that.
+        """
+        told = told or {}
+        names = {name: str(told[name]) for name in CONVERSATION if told.get(name) is not None}
+        origin = Origin(
+            adapter=adapter,
+            session=next(iter(names.values()), decision_id),
+            seed=_seed(told.get(SEED)),
+            tags={**(tags or {}), **names},
+        )
+        request = cls(rewriter, query, rewriter.opened(origin), decision_id, explore, history)
+        is_at_hand = history is None or isinstance(history, list | tuple)
+        return request.read() if is_at_hand else request
+
+    def read(self) -> Request:
+        """With its history; where that can't be read, the question is kept and the chain goes on.
+
+        Raises:
+            ServingError: In strict mode, where it can't be read.
+        """
+        if self.history is None:
+            return self
+        try:
+            given = self.history
+            turns = given(self.query.text) if callable(given) else as_history(given)
+        except Exception as error:
+            self.ticket.refuse("history", error)
+            return self
+        return dataclasses.replace(
+            self, query=dataclasses.replace(self.query, history=turns), history=None
+        )
+
+    def with_history(self, history: Any) -> Request:
+        """The same request, with turns that are yet to be read."""
+        return self if history is None else dataclasses.replace(self, history=history)
+
+    def keep(self, name: str) -> RewriteDecision:
+        """The decision to leave the question alone."""
+        return self.ticket.keep(self.query, name, self.decision_id)
+
+    def within(self, work: Callable[[Request], T], otherwise: Callable[[RewriteDecision], T]) -> T:
+        """Our own work in time, else what comes of keeping the question."""
+        return self.ticket.within(
+            lambda: work(self.read()), lambda name: otherwise(self.keep(name))
+        )
+
+    async def awaited(
+        self, work: Callable[[Request], T], otherwise: Callable[[RewriteDecision], T]
+    ) -> T:
+        """As :meth:`within`; the event loop is free meanwhile."""
+        return await self.ticket.awaited(
+            lambda: work(self.read()), lambda name: otherwise(self.keep(name))
+        )
 
     def plan_text(self, *, allowed: Needs = Needs.NOTHING, filtered: bool = False) -> Plan:
         """Decide for a retriever that is handed texts.
@@ -73,9 +135,9 @@ class Request:
             filtered: Whether its search is restricted: the rewriter's own retriever isn't, so it
                 can't give the evidence then.
         """
-        checkpoint, own = self.rewriter.checkpoint, self.rewriter.retriever
+        decider, own = self.ticket.chosen.decider, self.rewriter.retriever
         evidence: Retriever = TextOnly()
-        if checkpoint is not None and checkpoint.features.needs and not filtered:
+        if decider is not None and decider.checkpoint.features.needs and not filtered:
             evidence = own or evidence
         return self._plan(self.query, evidence, allowed=allowed)
 
@@ -85,19 +147,57 @@ class Request:
         return self._plan(query, retriever, depth=max(k, EVIDENCE_DEPTH), with_documents=True)
 
     def _plan(self, query: Query, retriever: Retriever, **settings: Any) -> Plan:
-        if self.problem:
-            return Plan(self.keep(self.problem))
-        return self.rewriter.plan(
+        plan: Plan = self.rewriter.plan(
             query,
             retriever=retriever,
             explore=self.explore,
             decision_id=self.decision_id,
+            ticket=self.ticket,
             **settings,
         )
+        return plan
 
-    def record(self, decision: RewriteDecision, documents: Sequence[ScoredDocument]) -> None:
-        """Write the outcome to the decision log; a log that can't be written stops no chain."""
-        try:
-            self.rewriter.record(decision, documents, tags=self.tags)
-        except Exception as error:
-            _logger.warning("decision %s was not logged: %s", decision.id, error)
+    def record(self, decision: RewriteDecision, documents: Sequence[ScoredDocument]) -> Recorded:
+        """Write the outcome to the decision log."""
+        return self._recorded(decision, self.ticket.record(decision, documents))
+
+    async def arecord(
+        self, decision: RewriteDecision, documents: Sequence[ScoredDocument]
+    ) -> Recorded:
+        """As :meth:`record`; the event loop is free meanwhile."""
+        return self._recorded(decision, await self.ticket.arecord(decision, documents))
+
+    def _recorded(self, decision: RewriteDecision, is_logged: bool) -> Recorded:
+        if is_logged:
+            return Recorded(decision)
+        is_void = not is_kept(decision)
+        if is_void:
+            self.ticket.meter.not_served()
+        return Recorded(self.ticket.unlogged(decision), is_void)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What stands after a decision was to be logged.
+
+    Attributes:
+        decision: The decision, or keep where it isn't on file.
+        is_void: Whether documents of the question itself are to be served instead: no unlogged
+            rewrite is.
+    """
+
+    decision: RewriteDecision
+    is_void: bool = False
+
+
+def number_of(documents: Any) -> int | None:
+    """How many documents were found; None where a retriever gave something else than a list."""
+    return len(documents) if isinstance(documents, list) else None
+
+
+def _seed(told: Any) -> int | None:
+    """A seed from a run's settings; None for anything that is none."""
+    try:
+        return checked_seed(told)
+    except ValueError:
+        return None

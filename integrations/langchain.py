@@ -26,12 +26,13 @@ from langchain_core.callbacks.manager import BaseRunManager
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, RetrieverLike
 from langchain_core.runnables import RunnableConfig, RunnableSerializable, ensure_config
-from langchain_core.runnables.config import run_in_executor
 from pydantic import ConfigDict
 
 from rl_rewriter.integrations._context import DECISION_ID, last_decision
-from rl_rewriter.integrations._langchain_call import SETTINGS, Call, tags_of
-from rl_rewriter.integrations._serving import Request
+from rl_rewriter.integrations._langchain_call import SETTINGS, Call, request_of, scored
+from rl_rewriter.integrations._langchain_events import adispatch_decision, dispatch_decision
+from rl_rewriter.integrations._langchain_routes import Search
+from rl_rewriter.integrations._serving import Request, number_of
 from rl_rewriter.rewriter import RLQueryRewriter
 from rl_rewriter.types import RewriteDecision
 
@@ -69,8 +70,14 @@ class QueryRewriteRunnable(RunnableSerializable[str | dict[str, Any], str]):
         decisions: list[RewriteDecision] = []
 
         def rewrite(question: str | dict[str, Any], run_manager: CallbackManagerForChainRun) -> str:
-            decisions.append(self._decide(question, run_manager, **kwargs))
-            return decisions[0].rewrite.text
+            request = self._request(question, run_manager, config, **kwargs)
+            with request.ticket:
+                decision = request.within(_decided, lambda kept: kept)
+                decision = request.record(decision, ()).decision
+                request.ticket.finish(decision, None)
+            dispatch_decision(decision, run_manager)
+            decisions.append(decision)
+            return str(decision.rewrite.text)
 
         text = self._call_with_config(rewrite, input, config)
         last_decision.set(decisions[0])
@@ -85,31 +92,32 @@ class QueryRewriteRunnable(RunnableSerializable[str | dict[str, Any], str]):
         async def rewrite(
             question: str | dict[str, Any], run_manager: AsyncCallbackManagerForChainRun
         ) -> str:
-            made = await run_in_executor(None, self._decide, question, run_manager, **kwargs)
-            decisions.append(made)
-            return decisions[0].rewrite.text
+            request = self._request(question, run_manager, config, **kwargs)
+            with request.ticket:
+                decision = await request.awaited(_decided, lambda kept: kept)
+                decision = (await request.arecord(decision, ())).decision
+                await request.ticket.afinish(decision, None)
+            await adispatch_decision(decision, run_manager)
+            decisions.append(decision)
+            return str(decision.rewrite.text)
 
         text = await self._acall_with_config(rewrite, input, config)
         last_decision.set(decisions[0])
         return text
 
-    def _decide(
-        self, question: str | dict[str, Any], run: BaseRunManager, *, history: Any = None
-    ) -> RewriteDecision:
-        text = question
+    def _request(
+        self,
+        question: str | dict[str, Any],
+        run: BaseRunManager,
+        config: RunnableConfig | None,
+        *,
+        history: Any = None,
+    ) -> Request:
+        text: Any = question
         if isinstance(question, Mapping):
             text, history = _question(question), question.get("chat_history", history)
-        request = Request.opened(
-            self.rewriter,
-            text,
-            history,
-            decision_id=str(run.run_id),
-            explore=self.explore,
-            tags=tags_of(run),
-        )
-        decision: RewriteDecision = request.plan_text().decision
-        request.record(decision, ())
-        return decision
+        settings = ensure_config(config)
+        return request_of(self.rewriter, text, history, run, settings, explore=self.explore)
 
 
 class RewritingRetriever(BaseRetriever):
@@ -153,30 +161,41 @@ class RewritingRetriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
         call = self._call(query, run_manager, run_manager.get_child(), kwargs)
-        search = call.prepare()
-        try:
-            documents = search.runnable.invoke(search.text, search.config, **search.kwargs)
-        except Exception as error:
-            search = call.instead_of(search, error)
-            documents = search.runnable.invoke(search.text, search.config, **search.kwargs)
-        documents = documents if call.limit is None else documents[: call.limit]
-        call.record(search, documents)
-        return self._handed_over(search.decision, documents)
+        request = call.request
+        with request.ticket:
+            search = call.prepare()
+            try:
+                documents = call.cut(_invoked(search))
+            except Exception as error:
+                search = call.instead_of(search, error)
+                documents = call.cut(_invoked(search))
+            recorded = request.record(search.decision, scored(search, documents))
+            if recorded.is_void:
+                documents = call.cut(_invoked(call.base.search(recorded.decision)))
+            n_documents = number_of(documents)
+            request.ticket.finish(recorded.decision, n_documents)
+        dispatch_decision(recorded.decision, run_manager, n_documents=n_documents)
+        return self._handed_over(request, recorded.decision, documents)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
         call = self._call(query, run_manager, run_manager.get_child(), kwargs)
-        search = await run_in_executor(None, call.prepare) if call.is_decided else call.prepare()
-        try:
-            documents = await search.runnable.ainvoke(search.text, search.config, **search.kwargs)
-        except Exception as error:
-            search = call.instead_of(search, error)
-            documents = await search.runnable.ainvoke(search.text, search.config, **search.kwargs)
-        documents = documents if call.limit is None else documents[: call.limit]
-        if call.is_logged:
-            await run_in_executor(None, call.record, search, documents)
-        return self._handed_over(search.decision, documents)
+        request = call.request
+        with request.ticket:
+            search = await call.aprepare()
+            try:
+                documents = call.cut(await _ainvoked(search))
+            except Exception as error:
+                search = call.instead_of(search, error)
+                documents = call.cut(await _ainvoked(search))
+            recorded = await request.arecord(search.decision, scored(search, documents))
+            if recorded.is_void:
+                documents = call.cut(await _ainvoked(call.base.search(recorded.decision)))
+            n_documents = number_of(documents)
+            await request.ticket.afinish(recorded.decision, n_documents)
+        await adispatch_decision(recorded.decision, run_manager, n_documents=n_documents)
+        return self._handed_over(request, recorded.decision, documents)
 
     def _call(
         self, query: str, run: BaseRunManager, callbacks: Any, kwargs: dict[str, Any]
@@ -187,22 +206,27 @@ class RewritingRetriever(BaseRetriever):
             query,
             kwargs,
             callbacks=callbacks,
-            decision_id=str(run.run_id),
+            run=run,
             explore=self.explore,
             k=self.k,
-            tags=tags_of(run),
         )
 
-    def _handed_over(self, decision: RewriteDecision, documents: list[Document]) -> list[Document]:
+    def _handed_over(
+        self, request: Request, decision: RewriteDecision, documents: list[Document]
+    ) -> list[Document]:
         last_decision.set(decision)
         if not self.tag_documents:
             return documents
-        return [
-            document.model_copy(
-                update={"metadata": {**document.metadata, DECISION_ID: decision.id}}
-            )
-            for document in documents
-        ]
+        try:
+            return [
+                document.model_copy(
+                    update={"metadata": {**document.metadata, DECISION_ID: decision.id}}
+                )
+                for document in documents
+            ]
+        except Exception as error:  # the wrapped retriever gave something else than documents
+            request.ticket.untagged(error)
+            return documents
 
 
 class HistoryAwareRewritingRetriever(RunnableSerializable[dict[str, Any], list[Document]]):
@@ -245,6 +269,22 @@ def create_history_aware_rewriting_retriever(
     """
     wrapped = RewritingRetriever(rewriter=rewriter, base_retriever=retriever, **settings)
     return HistoryAwareRewritingRetriever(retriever=wrapped)
+
+
+def _decided(request: Request) -> RewriteDecision:
+    decision: RewriteDecision = request.plan_text().decision
+    return decision
+
+
+def _invoked(search: Search) -> list[Document]:
+    found: list[Document] = search.runnable.invoke(search.text, search.config, **search.kwargs)
+    return found
+
+
+async def _ainvoked(search: Search) -> list[Document]:
+    invoked = search.runnable.ainvoke(search.text, search.config, **search.kwargs)
+    found: list[Document] = await invoked
+    return found
 
 
 def _question(values: Mapping[str, Any]) -> Any:

@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import logging
-import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,19 +22,22 @@ except ModuleNotFoundError as missing:
 
 from rl_rewriter.integrations._context import DECISION_ID, last_decision
 from rl_rewriter.integrations._llama_index_bases import find_route
+from rl_rewriter.integrations._llama_index_events import dispatch_decision
 from rl_rewriter.integrations._llama_index_history import (
-    History,
-    aread_history,
+    aread,
     chat_history,
+    chat_turns,
     check_memory,
-    read_history,
+    turns_of,
 )
 from rl_rewriter.integrations._llama_index_nodes import as_documents, tagged
-from rl_rewriter.integrations._llama_index_route import Target, aretrieve, left_alone, with_text
-from rl_rewriter.integrations._serving import Request
+from rl_rewriter.integrations._llama_index_request import request_of
+from rl_rewriter.integrations._llama_index_route import Target, aretrieve, as_asked, with_text
+from rl_rewriter.integrations._serving import Request, number_of
 from rl_rewriter.policies.retrieving import is_kept
+from rl_rewriter.policies.spending import OverBudgetError
 from rl_rewriter.rewriter import RLQueryRewriter
-from rl_rewriter.types import Query, RewriteDecision
+from rl_rewriter.types import RewriteDecision
 
 __all__ = [
     "DECISION_ID",
@@ -45,8 +46,6 @@ __all__ = [
     "chat_history",
     "last_decision",
 ]
-
-_logger = logging.getLogger(__name__)
 
 
 class QueryRewriteTransform(BaseQueryTransform):
@@ -66,12 +65,13 @@ class QueryRewriteTransform(BaseQueryTransform):
         self._rewriter = rewriter
 
     def _run(self, query_bundle: QueryBundle, metadata: dict[str, Any]) -> QueryBundle:
-        question = query_bundle.query_str
-        turns, problem = read_history(None, question)
-        request = Request(self._rewriter, Query(question, turns), problem=problem)
-        decision = request.plan_text().decision
+        request = request_of(self._rewriter, query_bundle.query_str, chat_turns())
+        with request.ticket:
+            decision = request.within(_decided, lambda kept: kept)
+            decision = request.record(decision, ()).decision
+            request.ticket.finish(decision, None)
+        dispatch_decision(decision)
         last_decision.set(decision)
-        request.record(decision, ())
         if is_kept(decision):
             return dataclasses.replace(query_bundle)
         rewritten: QueryBundle = with_text(query_bundle, decision.rewrite.text)
@@ -89,18 +89,16 @@ class _Search:
     """What is called for a request, and what is called where that fails.
 
     Attributes:
-        request: The question.
         decision: What was decided.
         target: The retriever to call, and what to call it with.
         original: The query as it was asked; None where ``target`` is just that.
     """
 
-    request: Request
     decision: RewriteDecision
     target: Target
     original: Target | None = None
 
-    def instead(self, error: Exception) -> _Search:
+    def instead(self, request: Request, error: Exception) -> _Search:
         """The query as it was asked.
 
         Raises:
@@ -108,8 +106,8 @@ class _Search:
         """
         if self.original is None or isinstance(error, MemoryError):
             raise error
-        _logger.warning("query kept (fallback:search): %s", type(error).__name__)
-        return _Search(self.request, self.request.keep("search"), self.original)
+        request.ticket.note("search", error)
+        return _Search(request.keep("search"), self.original)
 
 
 class RewritingRetriever(BaseRetriever):
@@ -157,52 +155,79 @@ class RewritingRetriever(BaseRetriever):
         super().__init__(callback_manager=getattr(retriever, "callback_manager", None))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        history = read_history(self._memory, query_bundle.query_str)
-        search = self._prepare(query_bundle, history)
-        try:
-            nodes = _called(search.target)
-        except Exception as error:
-            search = search.instead(error)
-            nodes = _called(search.target)
-        search.request.record(search.decision, as_documents(nodes))
-        return self._handed_over(search.decision, nodes)
+        request = self._request(query_bundle, turns_of(self._memory))
+        with request.ticket:
+            search = request.within(*self._ways(query_bundle))
+            try:
+                nodes = _called(search.target)
+            except Exception as error:
+                search = search.instead(request, error)
+                nodes = _called(search.target)
+            recorded = request.record(search.decision, as_documents(nodes))
+            if recorded.is_void:
+                nodes = _called(search.original or search.target)
+            n_documents = number_of(nodes)
+            request.ticket.finish(recorded.decision, n_documents)
+        dispatch_decision(recorded.decision, n_documents=n_documents)
+        return self._handed_over(request, recorded.decision, nodes)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        history = await aread_history(self._memory, query_bundle.query_str)
-        search = await asyncio.to_thread(self._prepare, query_bundle, history)
-        try:
-            nodes = await aretrieve(search.target)
-        except Exception as error:
-            search = search.instead(error)
-            nodes = await aretrieve(search.target)
-        if self._rewriter.log is not None:
-            await asyncio.to_thread(search.request.record, search.decision, as_documents(nodes))
-        return self._handed_over(search.decision, nodes)
+        request = self._request(query_bundle, None)
+        with request.ticket:
+            request = await aread(request, self._memory)
+            search = await request.awaited(*self._ways(query_bundle))
+            try:
+                nodes = await aretrieve(search.target)
+            except Exception as error:
+                search = search.instead(request, error)
+                nodes = await aretrieve(search.target)
+            recorded = await request.arecord(search.decision, as_documents(nodes))
+            if recorded.is_void:
+                nodes = await aretrieve(search.original or search.target)
+            n_documents = number_of(nodes)
+            await request.ticket.afinish(recorded.decision, n_documents)
+        dispatch_decision(recorded.decision, n_documents=n_documents)
+        return self._handed_over(request, recorded.decision, nodes)
 
-    def _prepare(self, bundle: QueryBundle, history: History) -> _Search:
-        """Decide, and say what to call; whatever fails here leads to the query as asked."""
-        turns, problem = history
-        query = Query(bundle.query_str, turns)
-        request = Request(self._rewriter, query, uuid.uuid4().hex, self._explore, problem)
-        route, decision = left_alone(self._retriever, "adapter"), None
-        try:
-            if self._rewriter.checkpoint is not None:
-                route = find_route(self._retriever, self._rewriter, bundle)
+    def _request(self, bundle: QueryBundle, history: Any) -> Request:
+        return request_of(self._rewriter, bundle.query_str, history, explore=self._explore)
+
+    def _ways(
+        self, bundle: QueryBundle
+    ) -> tuple[Callable[[Request], _Search], Callable[[RewriteDecision], _Search]]:
+        """How the query is searched, and how where that isn't possible in time."""
+        base = self._retriever
+
+        def search(request: Request) -> _Search:
+            route = find_route(base, self._rewriter, bundle)
             decision = route.plan(request).decision
-            target = route.target(decision, bundle)
-        except Exception as error:
-            problem = "adapter" if decision is None else "search"
-            _logger.warning("query kept (fallback:%s): %s", problem, type(error).__name__)
-            _logger.debug("query kept", exc_info=True)
-            return _Search(request, request.keep(problem), route.original(bundle))
-        original = None if is_kept(decision) else route.original(bundle)
-        return _Search(request, decision, target, original)
+            if is_kept(decision):
+                return _Search(decision, route.original(bundle))
+            try:
+                request.ticket.meter.search_rewrite(decision.rewrite)
+                target = route.target(decision, bundle)
+            except OverBudgetError as error:
+                request.ticket.meter.not_served()
+                return _Search(request.keep(error.reason), route.original(bundle))
+            except Exception as error:
+                request.ticket.meter.not_served()
+                request.ticket.note("search", error)
+                return _Search(request.keep("search"), route.original(bundle))
+            return _Search(decision, target, route.original(bundle))
+
+        return search, lambda kept: _Search(kept, as_asked(base, bundle))
 
     def _handed_over(
-        self, decision: RewriteDecision, nodes: list[NodeWithScore]
+        self, request: Request, decision: RewriteDecision, nodes: list[NodeWithScore]
     ) -> list[NodeWithScore]:
         last_decision.set(decision)
-        return [tagged(node, decision.id) for node in nodes] if self._tag_documents else nodes
+        if not self._tag_documents:
+            return nodes
+        try:
+            return [tagged(node, decision.id) for node in nodes]
+        except Exception as error:  # the wrapped retriever gave something else than nodes
+            request.ticket.untagged(error)
+            return nodes
 
     def _handle_recursive_retrieval(
         self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
@@ -219,6 +244,11 @@ class RewritingRetriever(BaseRetriever):
     def _get_prompt_modules(self) -> PromptMixinType:
         """Prompts of the wrapped retriever can be read and changed through this one."""
         return {"retriever": self._retriever}
+
+
+def _decided(request: Request) -> RewriteDecision:
+    decision: RewriteDecision = request.plan_text().decision
+    return decision
 
 
 def _called(target: Target) -> list[NodeWithScore]:

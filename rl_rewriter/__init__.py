@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from rl_rewriter.retrieval.protocols import Retriever
     from rl_rewriter.rewards.reward import RewardConfig
     from rl_rewriter.rewriter import RLQueryRewriter
+    from rl_rewriter.serving.breaker import BreakerConfig
+    from rl_rewriter.serving.events import Served
+    from rl_rewriter.serving.limits import Budget
     from rl_rewriter.training.config import FitConfig, ReinforceConfig
     from rl_rewriter.types import (
         Evidence,
@@ -32,6 +35,9 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Action": "actions",
+    "BreakerConfig": "serving.breaker",
+    "Budget": "serving.limits",
+    "Served": "serving.events",
     "DecisionLog": "logs.store",
     "Exploration": "policies.exploration",
     "LogConfig": "logs.config",
@@ -58,6 +64,8 @@ _HOME = {
 __all__ = [
     "Action",
     "ActionSpace",
+    "BreakerConfig",
+    "Budget",
     "DecisionLog",
     "Evidence",
     "Exploration",
@@ -76,6 +84,7 @@ __all__ = [
     "RewriteDecision",
     "RewriterError",
     "ScoredDocument",
+    "Served",
     "Turn",
     "default_actions",
 ]

@@ -23,6 +23,24 @@ class TrainingError(RewriterError):
     """Training that cannot start or that had to stop, with the step at which it stopped."""
 
 
+class ServingError(RewriterError):
+    """What strict mode raises where a query would be kept since something failed.
+
+    Attributes:
+        reason: The name that the decision's reason would have had, such as "timeout".
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"the query would be kept (fallback:{reason}); strict=True asks for an error instead"
+        )
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[ServingError], tuple[str]]:
+        """A copy is made of the reason, not of the sentence."""
+        return type(self), (self.reason,)
+
+
 class MissingExtraError(RewriterError, ImportError):
     """An optional package is not installed; the text holds the line that installs it."""
 

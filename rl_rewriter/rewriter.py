@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import math
-import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,12 +17,22 @@ from rl_rewriter.errors import CheckpointError, InputError
 from rl_rewriter.logs.records import QueryPrivacy
 from rl_rewriter.logs.store import DecisionLog
 from rl_rewriter.policies.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from rl_rewriter.policies.decider import Decider, Plan, kept
+from rl_rewriter.policies.decider import Plan
 from rl_rewriter.policies.exploration import THE_POLICY, Exploration
-from rl_rewriter.policies.retrieving import Retrieved, search_plan
+from rl_rewriter.policies.retrieving import Retrieved
 from rl_rewriter.policies.starting import starting_checkpoint
 from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH
 from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.serving.asking import Ask, decided, planned, retrieved
+from rl_rewriter.serving.breaker import BreakerConfig
+from rl_rewriter.serving.deployment import Deployment
+from rl_rewriter.serving.events import Listener
+from rl_rewriter.serving.guard import Guard, GuardConfig
+from rl_rewriter.serving.limits import Budget
+from rl_rewriter.serving.origin import Origin
+from rl_rewriter.serving.policies import PolicyInUse
+from rl_rewriter.serving.seeds import Seeds, checked_seed
+from rl_rewriter.serving.ticket import Ticket
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.types import (
     Feedback,
@@ -47,14 +55,12 @@ if TYPE_CHECKING:
     from rl_rewriter.training.report import FitReport
 
 
-_logger = logging.getLogger(__name__)
-
-
 class RLQueryRewriter:
     """Chooses, for each query, what to send to the retriever.
 
     Untrained, every decision is keep. Safe for several threads: the policy in use is one immutable
-    object, replaced as a whole by :meth:`fit`.
+    object, replaced as a whole by :meth:`fit` and :meth:`swap`. Whatever fails of it, or takes too
+    long, leads to keep with a named reason (docs/serving.md).
 
     Args:
         retriever: Any batched retriever; None where each call of :meth:`decide` brings its own.
@@ -65,6 +71,15 @@ class RLQueryRewriter:
         exploration: What actions are drawn from where exploring is asked for; None switches it off
             everywhere, also later: ``rewriter.exploration = None``.
         seed: Seed of exploration.
+        budget: What one request may take of time, searches and calls of a language model; by
+            default a second, and any number.
+        breaker: When our own work is left alone after failures in a row, and for how long.
+        strict: Raise :class:`rl_rewriter.errors.ServingError` where something failed, instead of
+            keeping the query: for tests.
+        listeners: Called with each finished request (:class:`rl_rewriter.serving.events.Served`).
+        deployment: Assigns policies to requests, instead of ``checkpoint``.
+        kill_switch: Every query is kept while it says True; asked at each request, so it must be
+            quick.
     """
 
     def __init__(
@@ -77,14 +92,29 @@ class RLQueryRewriter:
         log_queries: QueryPrivacy = "text",
         exploration: Exploration | None = THE_POLICY,
         seed: int | None = None,
+        budget: Budget | None = None,
+        breaker: BreakerConfig | None = None,
+        strict: bool = False,
+        listeners: Sequence[Listener] = (),
+        deployment: Deployment | None = None,
+        kill_switch: Callable[[], bool] | None = None,
     ) -> None:
         self.retriever = retriever
         self._actions = actions
-        self._decider = Decider(checkpoint) if checkpoint is not None else None
+        self._policies = PolicyInUse(checkpoint, deployment)
         self.log = DecisionLog(log, log_queries=log_queries) if isinstance(log, str | Path) else log
         self.exploration = exploration
-        self._seeds = np.random.SeedSequence(seed)
-        self._seeds_lock = threading.Lock()
+        self._seeds = Seeds(seed)
+        self._reload: tuple[Path, tuple[Action, ...]] | None = None
+        self._guard = Guard(
+            GuardConfig(
+                budget=budget or Budget(),
+                breaker=breaker or BreakerConfig(),
+                strict=strict,
+                listeners=tuple(listeners),
+                kill_switch=kill_switch,
+            )
+        )
 
     @classmethod
     def from_retriever(cls, retriever: Retriever, **settings: Any) -> RLQueryRewriter:
@@ -115,6 +145,7 @@ class RLQueryRewriter:
         *,
         retriever: Retriever | None = None,
         actions: Iterable[Action] = (),
+        on_error: Literal["raise", "keep"] = "raise",
         **settings: Any,
     ) -> RLQueryRewriter:
         """Load a saved policy; torch isn't needed.
@@ -123,14 +154,48 @@ class RLQueryRewriter:
             folder: What :meth:`save` wrote.
             retriever: Where to search; the adapters bring their own.
             actions: Actions of your own that it was trained with.
-            settings: ``log``, ``log_queries`` and ``seed``, as for the class itself.
+            on_error: "keep" gives, where there is no usable policy, a rewriter that keeps every
+                query ("fallback:no_policy") until :meth:`reload` or a training succeeds.
+            settings: ``log``, ``seed``, ``budget`` and the like, as for the class itself.
 
         Raises:
             CheckpointError: The folder holds no policy, a damaged one, or one of other actions or
                 features than this version's; the text says which.
+            InputError: ``on_error`` is neither.
         """
-        checkpoint = load_checkpoint(Path(folder), own_actions=actions)
-        return cls(retriever, checkpoint=checkpoint, actions=checkpoint.actions, **settings)
+        if on_error not in ("raise", "keep"):
+            raise InputError(f'on_error must be "raise" or "keep", got {on_error!r}')
+        rewriter = cls(retriever, **settings)
+        rewriter._reload = (Path(folder), tuple(actions))
+        try:
+            rewriter.reload()
+        except Exception as error:
+            if on_error == "raise":
+                raise
+            rewriter._policies.is_missing = True
+            rewriter._guard.warnings.warn(f"no policy was loaded, every query is kept ({error})")
+        return rewriter
+
+    def reload(self) -> None:
+        """Read the policy again from where it was loaded; where that fails, nothing changes.
+
+        Raises:
+            CheckpointError: There is no usable policy in the folder.
+            InputError: This rewriter wasn't loaded from a folder.
+        """
+        if self._reload is None:
+            raise InputError("there is no folder to read again; this rewriter wasn't loaded")
+        folder, actions = self._reload
+        checkpoint = load_checkpoint(folder, own_actions=actions)
+        self._actions = checkpoint.actions
+        self.swap(checkpoint)
+
+    def swap(self, checkpoint: Checkpoint | None) -> None:
+        """Decide by another policy from the next request on; None keeps every query.
+
+        A request that has begun is finished by the policy that it began with.
+        """
+        self._policies.swap(checkpoint)
 
     def save(self, folder: str | Path) -> None:
         """Write the trained policy as a folder of safetensors and JSON.
@@ -138,27 +203,33 @@ class RLQueryRewriter:
         Raises:
             CheckpointError: Nothing has been trained.
         """
-        if self._decider is None:
+        if self.checkpoint is None:
             raise CheckpointError(
                 "there is no trained policy to save; call fit(queries, qrels) first"
             )
-        save_checkpoint(self._decider.checkpoint, Path(folder))
+        save_checkpoint(self.checkpoint, Path(folder))
 
     @property
     def policy_version(self) -> str:
-        """Version of the policy in use, or "untrained"."""
-        return self._decider.version if self._decider is not None else "untrained"
+        """Version of the policy in use, "untrained" without one, "unassigned" before it is."""
+        return self._policies.version
 
     @property
     def checkpoint(self) -> Checkpoint | None:
         """The policy in use with all that belongs to it."""
-        return self._decider.checkpoint if self._decider is not None else None
+        decider = self._policies.decider
+        return decider.checkpoint if decider is not None else None
+
+    @property
+    def counters(self) -> dict[str, Any]:
+        """What was served so far: see :meth:`rl_rewriter.serving.counters.Counters.snapshot`."""
+        return self._guard.counters.snapshot()
 
     @property
     def actions(self) -> ActionSpace:
         """What may be done: the trained policy's actions, else those it would be trained with."""
-        if self._decider is not None:
-            return self._decider.checkpoint.actions
+        if self.checkpoint is not None:
+            return self.checkpoint.actions
         if self._actions is not None:
             return self._actions
         return default_actions(self._searchable().offers)
@@ -214,7 +285,7 @@ class RLQueryRewriter:
             on_progress=on_progress,
             metrics_dir=metrics_dir,
         )
-        self._decider = Decider(checkpoint)
+        self.swap(checkpoint)
         return report
 
     def fit_logs(
@@ -266,12 +337,12 @@ class RLQueryRewriter:
             on_progress=on_progress,
             metrics_dir=metrics_dir,
         )
-        self._decider = Decider(checkpoint)
+        self.swap(checkpoint)
         return report
 
     def _all_known_actions(self) -> ActionSpace:
         """Those of the policy in use, or given, and all built-in ones."""
-        own = self._decider.checkpoint.actions if self._decider is not None else self._actions
+        own = self.checkpoint.actions if self.checkpoint is not None else self._actions
         built_in = default_actions(~Needs.NOTHING)
         if own is None:
             return built_in
@@ -279,8 +350,8 @@ class RLQueryRewriter:
 
     def _statistics(self) -> CollectionStatistics:
         """Term weights of the policy in use, else of the retriever's collection."""
-        if self._decider is not None:
-            return self._decider.checkpoint.statistics
+        if self.checkpoint is not None:
+            return self.checkpoint.statistics
         return self.retriever.statistics() if self.retriever else CollectionStatistics()
 
     def explore_untrained(self, *, actions: ActionSpace | None = None, keep: float = 0.9) -> None:
@@ -299,7 +370,7 @@ class RLQueryRewriter:
             InputError: There is no retriever to say what is possible.
         """
         space = actions or self._actions
-        self._decider = Decider(starting_checkpoint(self._searchable(), actions=space, keep=keep))
+        self.swap(starting_checkpoint(self._searchable(), actions=space, keep=keep))
 
     def decide(
         self,
@@ -310,6 +381,8 @@ class RLQueryRewriter:
         explore: bool = False,
         retriever: Retriever | None = None,
         decision_id: str | None = None,
+        seed: int | None = None,
+        session: str | None = None,
     ) -> RewriteDecision:
         """Decide what to send for one query; keep, with a named reason, where anything fails.
 
@@ -322,14 +395,20 @@ class RLQueryRewriter:
                 probable one; the propensity says with what probability it was drawn.
             retriever: Where to look; the rewriter's own by default.
             decision_id: Name of the decision; a random one by default.
+            seed: Of this draw: the same seed, query and policy give the same action.
+            session: Name of the conversation, for a deployment that divides them.
 
         Raises:
-            InputError: The query isn't a string.
+            InputError: The query isn't a string, or the seed isn't a whole number.
         """
         asked = as_query(query, history=history, filters=filters)
-        return self.plan(
-            asked, explore=explore, retriever=retriever, decision_id=decision_id
-        ).decision
+        origin = Origin(session=session or decision_id or "", seed=checked_seed(seed))
+        ask = self._ask(asked, retriever, explore=explore, decision_id=decision_id)
+        return decided(ask, self.opened(origin)).decision
+
+    def opened(self, origin: Origin) -> Ticket:
+        """Begin a request, for an adapter: it takes the ticket through all that is ours."""
+        return Ticket(self._guard, self._policies, self.log, origin)
 
     def plan(
         self,
@@ -341,35 +420,33 @@ class RLQueryRewriter:
         depth: int = EVIDENCE_DEPTH,
         with_documents: bool = False,
         allowed: Needs | None = None,
+        ticket: Ticket | None = None,
     ) -> Plan:
         """Decide, and hand on what was looked at, so that adapters don't search it again.
 
-        Args as for :meth:`decide` and :meth:`rl_rewriter.policies.decider.Decider.plan`.
+        Args:
+            query: The query.
+            explore: Whether the action is drawn.
+            retriever: Where to look; the rewriter's own by default.
+            decision_id: Name of the decision; a random one by default.
+            depth: Documents of the first ranking.
+            with_documents: Whether it carries texts and metadata.
+            allowed: What actions may need; what the retriever offers by default.
+            ticket: The request that this is part of, whose holder limits its time; one of its own
+                by default.
         """
-        decider = self._decider
-        if decider is None:
-            return Plan(kept(query, "untrained", decision_id=decision_id))
-        target = retriever if retriever is not None else self.retriever
-        if target is None:
-            return Plan(
-                kept(
-                    query,
-                    "fallback:no_retriever",
-                    decision_id=decision_id,
-                    version=decider.version,
-                )
-            )
-        exploration = self.exploration if explore else None
-        return decider.plan(
+        ask = self._ask(
             query,
-            target,
-            rng=self._fresh_rng() if exploration is not None else None,
-            exploration=exploration or THE_POLICY,
+            retriever,
+            explore=explore,
+            decision_id=decision_id,
             depth=depth,
             with_documents=with_documents,
-            decision_id=decision_id,
             allowed=allowed,
         )
+        if ticket is not None:
+            return planned(ask, ticket)
+        return decided(ask, self.opened(Origin(session=decision_id or "")))
 
     def retrieve(
         self,
@@ -381,6 +458,8 @@ class RLQueryRewriter:
         explore: bool = False,
         retriever: Retriever | None = None,
         decision_id: str | None = None,
+        seed: int | None = None,
+        session: str | None = None,
     ) -> Retrieved:
         """Decide and search.
 
@@ -388,22 +467,25 @@ class RLQueryRewriter:
         search fails is replaced by the query itself, with reason "fallback:search"; an error of
         that search is the retriever's own and passes through.
 
+        Args as for :meth:`decide`; ``k`` is the number of documents.
+
         Raises:
-            InputError: The query isn't a string, or k is below 1.
+            InputError: The query isn't a string, the seed no whole number, or k is below 1.
         """
         if k < 1:
             raise InputError(f"k must be at least 1, got {k}")
         target = retriever if retriever is not None else self._searchable()
         asked = as_query(query, history=history, filters=filters)
-        plan = self.plan(
+        origin = Origin(session=session or decision_id or "", seed=checked_seed(seed))
+        ask = self._ask(
             asked,
+            target,
             explore=explore,
-            retriever=target,
             decision_id=decision_id,
             depth=max(k, EVIDENCE_DEPTH),
             with_documents=True,
         )
-        return search_plan(plan, target, k)
+        return retrieved(ask, self.opened(origin), target, k)
 
     def record(
         self,
@@ -411,11 +493,18 @@ class RLQueryRewriter:
         documents: Ranking | Sequence[ScoredDocument],
         *,
         tags: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Append the decision and what came back to the decision log, where one is configured."""
-        if self.log is not None:
-            found = documents.documents() if isinstance(documents, Ranking) else documents
-            self.log.append_decision(decision, found, tags)
+    ) -> bool:
+        """Append the decision and what came back to the decision log, where one is configured.
+
+        Returns:
+            Whether it is logged, or there is no log; a log that can't be written stops no chain.
+            Serve the query's own documents where it isn't: no unlogged rewrite should be.
+
+        Raises:
+            ServingError: In strict mode, where it can't be written.
+        """
+        found = documents.documents() if isinstance(documents, Ranking) else documents
+        return self.opened(Origin(tags=tags or {})).record(decision, found)
 
     def feedback(
         self,
@@ -447,15 +536,16 @@ class RLQueryRewriter:
             Feedback(decision_id, float(value), kind, time.time(), position, document_id)
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickle and deepcopy: a copy draws from a seed of its own."""
-        with self._seeds_lock:
-            [child] = self._seeds.spawn(1)
-        return {**self.__dict__, "_seeds": child, "_seeds_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._seeds_lock = threading.Lock()
+    def _ask(
+        self, query: Query, retriever: Retriever | None, *, explore: bool, **settings: Any
+    ) -> Ask:
+        return Ask(
+            query=query,
+            retriever=retriever if retriever is not None else self.retriever,
+            seeds=self._seeds,
+            exploration=self.exploration if explore else None,
+            **settings,
+        )
 
     def _searchable(self) -> Retriever:
         if self.retriever is None:
@@ -464,8 +554,3 @@ class RLQueryRewriter:
                 "load(..., retriever=...)"
             )
         return self.retriever
-
-    def _fresh_rng(self) -> np.random.Generator:
-        with self._seeds_lock:
-            [child] = self._seeds.spawn(1)
-        return np.random.default_rng(child)

@@ -53,6 +53,8 @@ class Needs(enum.Flag):
     """Embeddings of the first BM25 documents."""
     HISTORY = enum.auto()
     """At least one earlier turn of the conversation."""
+    HISTORY_VECTORS = enum.auto()
+    """Embeddings of parts of the conversation, where there is one."""
 
     @property
     def in_words(self) -> str:
@@ -131,7 +133,9 @@ class Rewrite:
         weights: One weight a text, summing to 1. Two texts of weights .6 and .4 are searched as one
             vector ``.6 e(a) + .4 e(b)`` (or the same mix of term scores), not as two searches.
         vector: Searched instead of the texts' embedding where vectors can be, ``(d,)``.
-        lexical_weight: Share of the BM25 score of ``texts[0]`` in the fused ranking, 0 to 1.
+        lexical_weight: Share of the BM25 score in the fused ranking, 0 to 1.
+        lexical_texts: What BM25 scores there; ``texts[0]`` where there are none.
+        lexical_shares: One weight a lexical text, summing to 1: scores of several are mixed.
         llm_calls: Calls of a language model that were made for it.
     """
 
@@ -139,6 +143,8 @@ class Rewrite:
     weights: tuple[float, ...] = (1.0,)
     vector: Vector | None = None
     lexical_weight: float = 0.0
+    lexical_texts: tuple[str, ...] = ()
+    lexical_shares: tuple[float, ...] = ()
     llm_calls: int = 0
 
     def __post_init__(self) -> None:
@@ -152,6 +158,14 @@ class Rewrite:
             raise InputError(f"weights of a rewrite must be >= 0 and sum to 1, got {self.weights}")
         if not 0.0 <= self.lexical_weight <= 1.0:
             raise InputError(f"lexical_weight must lie in [0, 1], got {self.lexical_weight}")
+        shares = self.lexical_shares
+        if len(self.lexical_texts) != len(shares):
+            raise InputError(
+                f"a rewrite needs one share a lexical text, got {len(self.lexical_texts)} texts "
+                f"and {len(shares)} shares"
+            )
+        if shares and (not abs(sum(shares) - 1.0) <= 1e-6 or min(shares) < 0):
+            raise InputError(f"lexical shares must be >= 0 and sum to 1, got {shares}")
 
     def __eq__(self, other: object) -> bool:
         """Equality of everything that is searched, the vector's numbers included."""
@@ -164,7 +178,19 @@ class Rewrite:
     @property
     def _content(self) -> tuple[object, ...]:
         vector = None if self.vector is None else self.vector.tobytes()
-        return self.texts, self.weights, vector, self.lexical_weight
+        return self.texts, self.weights, vector, self.lexical_weight, self._words
+
+    @property
+    def _words(self) -> tuple[tuple[str, ...], tuple[float, ...]]:
+        if self.lexical_texts:
+            return self.lexical_texts, self.lexical_shares
+        return self.texts[:1], (1.0,)
+
+    @property
+    def words(self) -> Rewrite:
+        """What BM25 scores where rankings are fused: weighted texts and nothing else."""
+        texts, shares = self._words
+        return Rewrite(texts=texts, weights=shares)
 
     @property
     def text(self) -> str:
@@ -273,6 +299,7 @@ class RewriteDecision:
         time: Seconds since the epoch.
         latency_ms: Time spent deciding, searches for evidence included.
         cost: Price of the rewrite in units of the metric, by the prices of training.
+        tags: What the decision log says beside it of whose policy this was, such as a rollout's.
     """
 
     id: str
@@ -291,6 +318,7 @@ class RewriteDecision:
     time: float = 0.0
     latency_ms: float = 0.0
     cost: float = 0.0
+    tags: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def explored(self) -> bool:
@@ -332,7 +360,7 @@ class LoggedInteraction:
     feedback: tuple[Feedback, ...] = ()
 
 
-FEEDBACK_DOCUMENTS = 3
+FEEDBACK_DOCUMENTS = 10
 """Documents of each ranking whose vectors are gathered for feedback."""
 
 
@@ -368,6 +396,8 @@ class Evidence:
             searches it: to unit length in a cosine space.
         first: Ranking of the unchanged query, with texts and vectors where gathered.
         lexical: BM25 ranking of the unchanged query, the same way.
+        part_vectors: Embeddings of parts of the conversation by their text, scaled likewise.
+        features: What the policy sees of the query, before standardising, ``(d,)``.
         gathered: What has been filled in so far.
     """
 
@@ -376,4 +406,6 @@ class Evidence:
     vector: Vector | None = None
     first: Ranking | None = None
     lexical: Ranking | None = None
+    part_vectors: dict[str, Vector] = field(default_factory=dict)
+    features: Vector | None = None
     gathered: Needs = field(default=Needs.NOTHING)

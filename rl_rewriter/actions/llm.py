@@ -64,6 +64,11 @@ class LlmRewrite:
         return history | blend_needs(self.strength)
 
     @property
+    def llm_calls(self) -> int:
+        """The most calls that are made for one query: none where answers were fetched before."""
+        return 0 if isinstance(self.ask, FixedAnswers) else 1
+
+    @property
     def content(self) -> str:
         """Names what the model answered, where that is fixed: outcomes depend on it."""
         return str(getattr(self.ask, "content", ""))

@@ -87,6 +87,11 @@ class PrecomputedRewrite:
         return blend_needs(self.strength)
 
     @property
+    def llm_calls(self) -> int:
+        """None are made for a query: what its rewrites took is told with them."""
+        return 0
+
+    @property
     def content(self) -> str:
         """Names the rewrites: outcomes depend on them."""
         return self.texts.content

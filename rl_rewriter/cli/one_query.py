@@ -9,6 +9,7 @@ from rl_rewriter.benchmark.workbench import open_workbench
 from rl_rewriter.errors import InputError
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.rewriter import RLQueryRewriter
+from rl_rewriter.serving.limits import Budget
 from rl_rewriter.types import OnProgress
 
 
@@ -21,7 +22,8 @@ def open_for_serving(
         CheckpointError: There is no usable policy.
         InputError: Neither a collection nor DATA is named.
     """
-    rewriter = RLQueryRewriter.load(policy, seed=seed)
+    # One query of one process: loading the model is part of its time.
+    rewriter = RLQueryRewriter.load(policy, seed=seed, budget=Budget(seconds=None))
     rewriter.retriever = _retriever(data, store, on_progress)
     return rewriter
 

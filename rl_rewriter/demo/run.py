@@ -20,6 +20,7 @@ from rl_rewriter.benchmark.workbench import Workbench, open_workbench
 from rl_rewriter.evaluation.headroom import Headroom, headroom
 from rl_rewriter.policies.checkpoint import refuse_other_content
 from rl_rewriter.rewriter import RLQueryRewriter
+from rl_rewriter.serving.limits import Budget
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
 from rl_rewriter.training.report import FitReport
 from rl_rewriter.types import OnProgress
@@ -59,7 +60,13 @@ def run_demo(
     bench = open_workbench(data, StoreConfig(folder=out / "chroma"), on_progress=on_progress)
     seconds = {"embed": time.perf_counter() - started}
     log.unlink(missing_ok=True)
-    rewriter = RLQueryRewriter(bench.retriever, actions=bench.actions, log=log, seed=seed)
+    rewriter = RLQueryRewriter(
+        bench.retriever,
+        actions=bench.actions,
+        log=log,
+        seed=seed,
+        budget=Budget(seconds=None),  # what it shows may not depend on the machine's speed
+    )
     report = rewriter.fit(
         bench.train,
         bench.qrels,

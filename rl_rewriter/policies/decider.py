@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -15,10 +14,29 @@ import numpy as np
 from rl_rewriter.actions.base import KEEP, Action
 from rl_rewriter.policies.categorical import Categorical
 from rl_rewriter.policies.checkpoint import Checkpoint
+from rl_rewriter.policies.checks import (
+    check_choice,
+    check_evidence,
+    check_probabilities,
+    check_rewrite,
+    check_state,
+    usable,
+)
 from rl_rewriter.policies.exploration import THE_POLICY, Exploration
+from rl_rewriter.policies.protocols import Mask
+from rl_rewriter.policies.spending import (
+    Caps,
+    Meter,
+    MeteredRetriever,
+    OverBudgetError,
+    llm_calls_of,
+    searches_of,
+    searches_of_keep,
+)
 from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH, extend, gather
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.rewards.reward import RewardConfig
+from rl_rewriter.text.small_talk import is_small_talk
 from rl_rewriter.types import Evidence, Needs, Query, Rewrite, RewriteDecision
 
 _logger = logging.getLogger(__name__)
@@ -31,10 +49,12 @@ class Plan:
     Attributes:
         decision: What to do.
         evidence: What was gathered; None where the query was kept without a look.
+        error: What failed, where the query is kept for that.
     """
 
     decision: RewriteDecision
     evidence: Evidence | None = None
+    error: Exception | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +63,11 @@ class Decider:
 
     Attributes:
         checkpoint: The trained policy with all that belongs to it.
+        warns: Whether failures are told here; else by whoever asks.
     """
 
     checkpoint: Checkpoint
+    warns: bool = True
 
     @cached_property
     def version(self) -> str:
@@ -69,6 +91,7 @@ class Decider:
         with_documents: bool = False,
         decision_id: str | None = None,
         allowed: Needs | None = None,
+        meter: Meter | None = None,
     ) -> Plan:
         """Decide for one query; never raises: what fails leads to keep, with a named reason.
 
@@ -82,36 +105,41 @@ class Decider:
             decision_id: Name of the decision; a random one where none is given.
             allowed: What actions may need, where the search that follows isn't ``retriever``'s: a
                 text-only retriever can follow a decision for which another one gave evidence.
+            meter: Counts what is spent. Actions that would need more than its caps are masked.
         """
         started = time.perf_counter()
-        if not query.is_searchable:
-            reason = "long_query" if query.text.strip() else "blank_query"
-            return Plan(self._kept(query, reason, decision_id))
+        left_alone = _left_alone(query)
+        if left_alone:
+            return Plan(self._kept(query, left_alone, decision_id))
+        meter = meter or Meter()
         stage, evidence = "evidence", None
         try:
-            if self.checkpoint.features.needs & ~retriever.offers:
+            features = self.checkpoint.features
+            if features.needs & ~retriever.offers:
                 return Plan(self._kept(query, "missing_evidence", decision_id))
-            [evidence] = gather(
-                [query],
-                retriever,
-                self.checkpoint.statistics,
-                self.checkpoint.features.needs,
-                depth=depth,
-                with_documents=with_documents,
-            )
+            affordable = self._affordable(meter)
+            if affordable is not None and not affordable[0]:
+                return Plan(self._kept(query, "search_budget", decision_id))
+            look = _Look(MeteredRetriever(retriever, meter), depth, with_documents)
+            evidence = look.at(query, self.checkpoint)
             stage = "policy_error"
-            offers = retriever.offers if allowed is None else allowed
-            choice = self._choose(evidence, offers, rng, exploration)
+            mask = self.checkpoint.actions.mask(
+                [query], retriever.offers if allowed is None else allowed
+            )
+            if affordable is not None:
+                mask = mask & affordable
+            choice = self._choose(evidence, mask, rng, exploration)
             stage = "action_error"
             action = self.checkpoint.actions[choice.action]
-            rewrite = _carry_out(
-                action, evidence, retriever, depth=depth, with_documents=with_documents
-            )
+            rewrite = _carry_out(action, evidence, look, meter)
             cost = self._prices.price(rewrite, query)
+        except OverBudgetError as error:
+            return Plan(self._kept(query, error.reason, decision_id), evidence)
         except Exception as error:
-            _logger.warning("query kept (fallback:%s): %s", stage, type(error).__name__)
-            _logger.debug("query kept", exc_info=True)
-            return Plan(self._kept(query, stage, decision_id), evidence)
+            if self.warns:
+                _logger.warning("query kept (fallback:%s): %s", stage, type(error).__name__)
+                _logger.debug("query kept", exc_info=True)
+            return Plan(self._kept(query, stage, decision_id), usable(evidence), error)
         decision = RewriteDecision(
             id=decision_id or uuid.uuid4().hex,
             query=query,
@@ -132,36 +160,70 @@ class Decider:
         )
         return Plan(decision, evidence)
 
+    def _affordable(self, meter: Meter) -> Mask | None:
+        """Which actions, ``(m,)``, the caps leave possible; None for all of them."""
+        caps, serves_first = meter.caps, meter.serves_first
+        if caps.are_none:
+            return None
+        key = (caps, serves_first)
+        found = self._affordable_by_caps.get(key)
+        if found is None:
+            features = self.checkpoint.features.needs
+            searches = [searches_of(features, action) for action in self.checkpoint.actions]
+            searches[0] = searches_of_keep(features, serves_first=serves_first)
+            calls = [llm_calls_of(action) for action in self.checkpoint.actions]
+            found = np.ones(len(searches), dtype=np.bool_)
+            if caps.searches is not None:
+                found &= np.asarray(searches) <= caps.searches
+            if caps.llm_calls is not None:
+                found &= np.asarray(calls) <= caps.llm_calls
+            self._affordable_by_caps[key] = found
+        return found
+
+    @cached_property
+    def _affordable_by_caps(self) -> dict[tuple[Caps, bool], Mask]:
+        """Remembered, since flag arithmetic is slow and every decision asks for the same."""
+        return {}
+
     def _choose(
         self,
         evidence: Evidence,
-        offers: Needs,
+        mask: Mask,
         rng: np.random.Generator | None,
         exploration: Exploration,
     ) -> _Choice:
-        actions = self.checkpoint.actions
-        raw = self.checkpoint.features.raw([evidence])
-        states = self.checkpoint.features.standardised(raw)
-        mask = actions.mask([evidence.query], offers)
-        distribution = self.checkpoint.policy.distribution(states, mask)
-        row = distribution.probabilities[0].tolist()
-        if not math.isfinite(sum(row)):
-            raise ArithmeticError("action probabilities are not finite")
+        checkpoint = self.checkpoint
+        names = checkpoint.actions.names
+        raw = checkpoint.features.raw([evidence])
+        check_state(raw, len(checkpoint.features.columns))
+        states = checkpoint.features.standardised(raw)
+        distribution = checkpoint.policy.distribution(states, mask)
+        check_probabilities(distribution.probabilities, mask)
         possible = mask[0].tolist()
-        preferences = _of_possible(actions.names, row, possible)
+        preferences = _of_possible(names, distribution.probabilities[0].tolist(), possible)
         probabilities: Mapping[str, float]
         if rng is not None:
-            drawn = Categorical(exploration.of(distribution.probabilities, actions.names))
+            drawn = Categorical(exploration.of(distribution.probabilities, names))
+            check_probabilities(drawn.probabilities, mask)
             action = int(drawn.sample(rng)[0])
-            probabilities = _of_possible(actions.names, drawn.probabilities[0].tolist(), possible)
+            probabilities = _of_possible(names, drawn.probabilities[0].tolist(), possible)
         else:
             action = int(distribution.greedy()[0])
-            chosen = actions.names[action]
-            probabilities = {name: float(name == chosen) for name in preferences}
+            probabilities = {}
+        check_choice(action, mask)
+        if rng is None:
+            probabilities = {name: float(name == names[action]) for name in preferences}
         return _Choice(action, probabilities, preferences, tuple(raw[0].tolist()))
 
     def _kept(self, query: Query, what: str, decision_id: str | None) -> RewriteDecision:
         return kept(query, f"fallback:{what}", decision_id=decision_id, version=self.version)
+
+
+def _left_alone(query: Query) -> str:
+    """Why a query is kept without a look at anything; "" where it is looked at."""
+    if not query.is_searchable:
+        return "long_query" if query.text.strip() else "blank_query"
+    return "small_talk" if is_small_talk(query.text) else ""
 
 
 def _of_possible(
@@ -178,22 +240,46 @@ class _Choice:
     state: tuple[float, ...]
 
 
-def _carry_out(
-    action: Action,
-    evidence: Evidence,
-    retriever: Retriever,
-    *,
-    depth: int,
-    with_documents: bool,
-) -> Rewrite:
-    needs = action.needs & ~Needs.HISTORY
-    if needs:
-        extend([evidence], retriever, needs, depth=depth, with_documents=with_documents)
+@dataclass(frozen=True)
+class _Look:
+    """How evidence is gathered for one query."""
+
+    retriever: MeteredRetriever
+    depth: int
+    with_documents: bool
+
+    def at(self, query: Query, checkpoint: Checkpoint) -> Evidence:
+        [evidence] = gather(
+            [query],
+            self.retriever,
+            checkpoint.statistics,
+            checkpoint.features.needs,
+            depth=self.depth,
+            with_documents=self.with_documents,
+        )
+        check_evidence(evidence)
+        return evidence
+
+    def further(self, evidence: Evidence, needs: Needs) -> None:
+        if needs:
+            extend(
+                [evidence],
+                self.retriever,
+                needs,
+                depth=self.depth,
+                with_documents=self.with_documents,
+            )
+            check_evidence(evidence)
+
+
+def _carry_out(action: Action, evidence: Evidence, look: _Look, meter: Meter) -> Rewrite:
+    look.further(evidence, action.needs & ~Needs.HISTORY)
     rewrite = action.rewrite(evidence)
     if rewrite is None:
         return Rewrite.keep(evidence.query)
-    if rewrite.vector is not None and not np.isfinite(rewrite.vector).all():
-        raise ArithmeticError("the rewritten vector is not finite")
+    check_rewrite(rewrite)
+    if rewrite.llm_calls and getattr(action, "llm_calls", 1) != 0:
+        meter.ask(rewrite.llm_calls)
     return rewrite
 
 

@@ -13,10 +13,12 @@ import rl_rewriter
 PACKAGE = Path(rl_rewriter.__file__).parent
 INTEGRATIONS = PACKAGE.parent / "integrations"
 ROWS = (
-    ("types", "errors", "folders", "conversation", "text"),
+    ("types", "errors", "folders", "untrusted", "caching", "conversation", "text"),
     ("actions", "features", "retrieval", "rewards"),
     ("policies", "envs", "logs"),
     ("training", "evaluation"),
+    ("serving",),
+    ("rollout", "monitoring", "telemetry"),
     ("rewriter",),
     ("benchmark",),
     ("demo",),

@@ -16,7 +16,7 @@ from rl_rewriter import ActionSpace, Filters, Query, Rewrite, RLQueryRewriter, T
 from rl_rewriter.actions.keep import Keep
 from rl_rewriter.errors import CheckpointError, CollectionError, InputError
 from rl_rewriter.logs.store import DecisionLog, read_interactions, read_records
-from rl_rewriter.policies.retrieving import search_plan
+from rl_rewriter.policies.retrieving import searched
 from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
@@ -208,7 +208,10 @@ def test_a_plan_without_documents_can_be_carried_out_too(retriever: Counted) -> 
     assert plan.evidence is not None
     assert plan.evidence.first is not None
     assert len(plan.evidence.first) == 12
-    assert len(search_plan(plan, retriever, 12).ranking) == 12
+    found, ranking = searched(plan, retriever, 12)
+    assert found is plan
+    assert ranking is not None
+    assert len(ranking) == 12
 
 
 def test_filters_apply_to_every_search_made_for_a_query(retriever: Counted) -> None:

@@ -145,11 +145,12 @@ async def test_a_memory_that_cannot_be_read(memory: Any) -> None:
     assert decided().reason == "fallback:history"
 
 
-def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_stops_nothing_but_the_rewrite(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     rewriter = of_words("keywords", log=tmp_path / "file" / "log.jsonl")
     nodes = RewritingRetriever(rewriter, RecordingRetriever()).retrieve(QUESTION)
-    assert found(nodes) == [("n", None, "money back card")]
+    assert found(nodes) == [("n", None, QUESTION)]
+    assert decided().reason == "fallback:log_write"
 
 
 def test_wrong_use_is_told_at_once() -> None:

@@ -83,10 +83,7 @@ def test_evidence_stays_within_the_filter(action: str) -> None:
         base = index.as_retriever(similarity_top_k=3, filters=tenant("a"))
         nodes = RewritingRetriever(RLQueryRewriter(checkpoint=checkpoint), base).retrieve(QUESTION)
         results.append((ids(nodes), decided().rewrite.texts))
-    if action == "fuse_bm25@0.6":  # BM25's weights are the whole collection's
-        assert all(TENANTS[name] == "a" for name in results[0][0])
-    else:
-        assert results[0] == results[1]
+    assert results[0] == results[1]
 
 
 def test_filters_are_translated_as_the_store_does() -> None:

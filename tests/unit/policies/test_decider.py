@@ -148,9 +148,12 @@ def test_an_action_with_nothing_to_do_keeps_the_query_under_its_own_name(
         ("", "fallback:blank_query"),
         (" \n\t ", "fallback:blank_query"),
         ("refund " * 15_000, "fallback:long_query"),
+        ("Hello", "fallback:small_talk"),
+        ("谢谢！", "fallback:small_talk"),
+        ("???", "fallback:small_talk"),
     ],
 )
-def test_blank_and_overlong_queries_are_kept_without_a_look(
+def test_queries_that_ask_nothing_and_overlong_ones_are_kept_without_a_look(
     dense: HybridRetriever, text: str, reason: str
 ) -> None:
     checkpoint = fixed_checkpoint(dense, "keywords")
