@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from rl_rewriter.actions.base import strength_suffix
-from rl_rewriter.types import Evidence, Needs, Query, Rewrite
-
-MAX_HISTORY_CHARS = 2000
-"""Of long histories only the end counts."""
-MAX_TURNS = 6
-"""Turns that are brought in one by one; each costs an embedding."""
-
-Part = Literal["last_user", "last_answer", "first_last", "user_turns", "each_turn", "everything"]
+from rl_rewriter.text.history_parts import Part, in_front, parts_of_history
+from rl_rewriter.types import Evidence, Needs, Rewrite
 
 
 @dataclass(frozen=True)
@@ -78,33 +70,5 @@ class HistoryInFront:
 
     def rewrite(self, evidence: Evidence) -> Rewrite | None:
         """One text; None where that part of the history is empty."""
-        texts = parts_of_history(evidence.query, self.part)
-        if not texts:
-            return None
-        joined = " ".join((*texts, evidence.query.text))
-        return Rewrite(texts=(joined,), lexical_weight=self.fusion)
-
-
-def parts_of_history(query: Query, part: Part) -> list[str]:
-    """The texts of the named turns, the ends of long ones; none where there is nothing."""
-    chosen = [text[-MAX_HISTORY_CHARS:].strip() for text in _PARTS[part](query)]
-    return [text for text in chosen if text]
-
-
-def _turns(query: Query, role: str | None = None) -> list[str]:
-    return [turn.text for turn in query.history if role is None or turn.role == role]
-
-
-def _first_last(query: Query) -> list[str]:
-    turns = _turns(query, "user")
-    return [" ".join(dict.fromkeys(turns[:1] + turns[-1:]))]
-
-
-_PARTS: Mapping[str, Callable[[Query], list[str]]] = {
-    "last_user": lambda query: _turns(query, "user")[-1:],
-    "last_answer": lambda query: _turns(query, "assistant")[-1:],
-    "first_last": _first_last,
-    "user_turns": lambda query: [" ".join(_turns(query, "user"))],
-    "each_turn": lambda query: _turns(query)[-MAX_TURNS:],
-    "everything": lambda query: [" ".join(_turns(query))],
-}
+        joined = in_front(evidence.query, self.part)
+        return Rewrite(texts=(joined,), lexical_weight=self.fusion) if joined else None

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from rl_rewriter.actions.llm_adapters import as_ask, identity_of
 from rl_rewriter.actions.llm_answers import AnswerFile, Answers, AnswersInMemory
 from rl_rewriter.errors import InputError
+from rl_rewriter.forks import renewed_after_fork
 
 MAX_FAILURES = 10
 """After so many failures in a row nothing is asked for a while."""
@@ -100,10 +101,15 @@ class LanguageModel:
         self._answers: Answers = AnswerFile(answers) if answers is not None else AnswersInMemory()
         self._timeout_s = timeout_s
         self._threads = threads
-        self._lock = threading.Lock()
-        self._pending: dict[str, Future[Answer]] = {}
         self._failures_in_a_row = 0
         self._paused_until = 0.0
+        self.renew()
+        renewed_after_fork(self)
+
+    def renew(self) -> None:
+        """Begin without calls that others make: where this was forked into, nobody makes them."""
+        self._lock = threading.Lock()
+        self._pending: dict[str, Future[Answer]] = {}
 
     def answer(self, prompt: str) -> Answer:
         """What the model says to a prompt, from what is kept or by asking; never raises."""
@@ -112,14 +118,15 @@ class LanguageModel:
             if pending is None:
                 mine = self._pending[prompt] = Future()
         if pending is not None:
-            return pending.result()
+            return self._of_another(pending)
         found = Answer(None, problem="interrupted")
         try:
             known = self._kept(prompt)
             found = self._asked(prompt) if known is None else Answer(known)
         finally:
             with self._lock:
-                del self._pending[prompt]
+                if self._pending.get(prompt) is mine:
+                    del self._pending[prompt]
             mine.set_result(found)
         return found
 
@@ -145,6 +152,13 @@ class LanguageModel:
             pool.shutdown(wait=False, cancel_futures=True)
         return found
 
+    def _of_another(self, pending: Future[Answer]) -> Answer:
+        """What comes of another thread's call, which is waited for no longer than an own one."""
+        try:
+            return pending.result(timeout=self._timeout_s)
+        except FutureTimeoutError:
+            return Answer(None, problem=f"no answer within {self._timeout_s:g} s")
+
     def _asked(self, prompt: str) -> Answer:
         if time.monotonic() < self._paused_until:
             return Answer(None, calls=0, problem="it kept failing")
@@ -153,7 +167,9 @@ class LanguageModel:
         except Exception as error:
             problem = f"{type(error).__name__}: {error}".rstrip(": ")
             self._count(failed=True)
-            _logger.warning("query kept: the language model failed (%s)", problem)
+            # By its type alone: clients repeat what they were asked, which holds the query.
+            _logger.warning("query kept: the language model failed: %s", type(error).__name__)
+            _logger.debug("the language model failed", exc_info=error)
             return Answer(None, problem=problem)
         self._count(failed=False)
         try:
@@ -204,4 +220,6 @@ class LanguageModel:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore with a lock of its own."""
-        self.__dict__.update(state, _lock=threading.Lock())
+        self.__dict__.update(state)
+        self.renew()
+        renewed_after_fork(self)

@@ -26,6 +26,8 @@ _MISSING: Mapping[str, str] = {
     "part of it; pass the file, --rewrites FILE, or its actions, load(..., actions=[...])",
     "LlmRewrite": "the policy was trained with rewrites {name!r} of a language model, which is no "
     "part of it; pass the model, --llm MODULE:OBJECT, or load(..., actions=[LlmRewrite(...)])",
+    "LearnedBlend": "the numbers of the learned blend {name!r} are not beside its name; train the "
+    "policy again",
 }
 """What to do where an action of this package cannot be restored from its settings alone."""
 
@@ -232,6 +234,9 @@ def default_actions(offers: Needs) -> ActionSpace:
 
 
 def _settings(action: Action) -> dict[str, Any]:
+    told = getattr(action, "settings", None)
+    if callable(told):
+        return dict(told())
     if not is_dataclass(action) or isinstance(action, type):
         return {}
     values = {field.name: getattr(action, field.name) for field in fields(action)}

@@ -161,6 +161,36 @@ def numbered_by_id(position: Mapping[str, int], ranked: Ranked) -> tuple[tuple[s
     return tuple(ids), place[ranked]
 
 
+def joined(outcomes: Outcomes, name: str, parts: Sequence[tuple[Rows, Outcomes]]) -> Outcomes:
+    """Outcomes with one more action at the end.
+
+    Args:
+        outcomes: Of ``n`` queries.
+        name: Of the new action.
+        parts: Rows of some queries, and their outcomes of keep and of the new action, to the same
+            depth. On all other rows it is masked, and its outcomes are keep's.
+    """
+    position = {id_: number for number, id_ in enumerate(outcomes.documents)}
+    mask, applied = (np.zeros((len(outcomes), 1), dtype=np.bool_) for _ in range(2))
+    ranked = outcomes.ranked[:, :1].copy()
+    effort = np.zeros((len(outcomes), 1, len(EFFORT)), dtype=np.int16)
+    for rows, part in parts:
+        places = [position.setdefault(id_, len(position)) for id_ in part.documents]
+        place = np.asarray([*places, -1], dtype=np.int32)
+        mask[rows], applied[rows] = part.mask[:, 1:], part.applied[:, 1:]
+        ranked[rows], effort[rows] = place[part.ranked[:, 1:]], part.effort[:, 1:]
+    documents, ranked = numbered_by_id(position, np.concatenate([outcomes.ranked, ranked], axis=1))
+    return replace(
+        outcomes,
+        action_names=(*outcomes.action_names, name),
+        mask=np.concatenate([outcomes.mask, mask], axis=1),
+        applied=np.concatenate([outcomes.applied, applied], axis=1),
+        documents=documents,
+        ranked=ranked,
+        effort=np.concatenate([outcomes.effort, effort], axis=1),
+    )
+
+
 def kept_elsewhere(applied: Mask, ranked: Ranked) -> Ranked:
     """Give keep's ranking to actions that had nothing to work with."""
     spread: npt.NDArray[np.int32] = np.where(applied[..., None], ranked, ranked[:, :1])

@@ -101,6 +101,8 @@ def carry_out(
         chunk = slice(start, start + CHUNK)
         evidence = gather_evidence(queries[chunk], retriever, statistics, actions, features)
         raw[chunk] = features.raw(evidence)
+        for item, row in zip(evidence, raw[chunk], strict=True):
+            item.features = row
         rows, columns, rewrites = _rewrites(evidence, actions, mask[chunk])
         rankings = retriever.search(
             rewrites, k=depth, filters=[evidence[row].query.filters for row in rows]

@@ -7,12 +7,14 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rl_rewriter.actions.base import Action
+from rl_rewriter.actions.blend import LearnedBlend
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.errors import CheckpointError
 from rl_rewriter.features.feature_set import FeatureSet
@@ -24,7 +26,9 @@ from rl_rewriter.policies.checkpoint_files import (
     parse_object,
     read_file,
 )
+from rl_rewriter.policies.learned_actions import blend_arrays, restored_blends
 from rl_rewriter.policies.mlp import MlpPolicy
+from rl_rewriter.text.digests import digest
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.types import Matrix
 
@@ -64,6 +68,23 @@ class Checkpoint:
                 f"the policy reads {self.policy.n_features} features but "
                 f"{len(self.features.columns)} are given"
             )
+        for blend in self.blends:
+            if len(blend.head.mean) != len(self.features.columns):
+                raise CheckpointError(
+                    f"the learned blend {blend.name!r} reads {len(blend.head.mean)} features but "
+                    f"{len(self.features.columns)} are given"
+                )
+
+    @property
+    def blends(self) -> tuple[LearnedBlend, ...]:
+        """Actions that were learned with the policy, and are stored with it."""
+        return tuple(action for action in self.actions if isinstance(action, LearnedBlend))
+
+    @cached_property
+    def version(self) -> str:
+        """Hash of what was learned, 12 digits: of the policy and of the actions learned with it."""
+        learned = [blend.head.version for blend in self.blends]
+        return digest([self.policy.version, *learned])[:12] if learned else self.policy.version
 
 
 def save_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
@@ -76,14 +97,18 @@ def save_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
     from safetensors.numpy import save
 
     refuse_other_content(folder)
-    arrays = {**checkpoint.policy.arrays(), **checkpoint.features.arrays()}
+    arrays = {
+        **checkpoint.policy.arrays(),
+        **checkpoint.features.arrays(),
+        **blend_arrays(checkpoint.blends),
+    }
     files = {
         _WEIGHTS: save({name: _contiguous(array) for name, array in arrays.items()}),
         _STATISTICS: _to_json(checkpoint.statistics.to_json()),
     }
     manifest = {
         "schema": SCHEMA,
-        "policy": {"kind": checkpoint.policy.name, "version": checkpoint.policy.version},
+        "policy": {"kind": checkpoint.policy.name, "version": checkpoint.version},
         "actions": checkpoint.actions.to_json(),
         "actions_fingerprint": checkpoint.actions.fingerprint,
         "features": checkpoint.features.to_json(),
@@ -128,7 +153,8 @@ def load_checkpoint(folder: Path, *, own_actions: Iterable[Action] = ()) -> Chec
         check_manifest(described, manifest)
         contents = {name: _read_as_described(folder / name, manifest) for name in _DESCRIBED}
         arrays = parse_arrays(folder / _WEIGHTS, contents[_WEIGHTS])
-        actions = ActionSpace.from_json(manifest["actions"], own_actions)
+        blends = restored_blends(manifest["actions"], arrays)
+        actions = ActionSpace.from_json(manifest["actions"], (*own_actions, *blends))
         features = FeatureSet.restore(manifest["features"], arrays)
         statistics = CollectionStatistics.from_json(
             parse_object(folder / _STATISTICS, contents[_STATISTICS])

@@ -72,7 +72,7 @@ class Decider:
     @cached_property
     def version(self) -> str:
         """Version of the policy."""
-        return self.checkpoint.policy.version
+        return self.checkpoint.version
 
     @cached_property
     def _prices(self) -> RewardConfig:
@@ -121,11 +121,10 @@ class Decider:
             if affordable is not None and not affordable[0]:
                 return Plan(self._kept(query, "search_budget", decision_id))
             look = _Look(MeteredRetriever(retriever, meter), depth, with_documents)
-            evidence = look.at(query, self.checkpoint)
+            offers = retriever.offers if allowed is None else allowed
+            evidence = look.at(query, self.checkpoint, offers)
             stage = "policy_error"
-            mask = self.checkpoint.actions.mask(
-                [query], retriever.offers if allowed is None else allowed
-            )
+            mask = self.checkpoint.actions.mask([query], offers)
             if affordable is not None:
                 mask = mask & affordable
             choice = self._choose(evidence, mask, rng, exploration)
@@ -196,6 +195,7 @@ class Decider:
         names = checkpoint.actions.names
         raw = checkpoint.features.raw([evidence])
         check_state(raw, len(checkpoint.features.columns))
+        evidence.features = raw[0]
         states = checkpoint.features.standardised(raw)
         distribution = checkpoint.policy.distribution(states, mask)
         check_probabilities(distribution.probabilities, mask)
@@ -248,12 +248,14 @@ class _Look:
     depth: int
     with_documents: bool
 
-    def at(self, query: Query, checkpoint: Checkpoint) -> Evidence:
+    def at(self, query: Query, checkpoint: Checkpoint, offers: Needs) -> Evidence:
+        # Embedded with the query, where an action may ask for it: one call of the model, not two.
+        of_history = checkpoint.actions.needs & offers & Needs.HISTORY_VECTORS
         [evidence] = gather(
             [query],
             self.retriever,
             checkpoint.statistics,
-            checkpoint.features.needs,
+            checkpoint.features.needs | of_history,
             depth=self.depth,
             with_documents=self.with_documents,
         )

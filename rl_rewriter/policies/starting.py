@@ -16,7 +16,12 @@ from rl_rewriter.retrieval.protocols import Retriever
 
 def keep_policy(n_features: int, n_actions: int, probability: float) -> MlpPolicy:
     """The policy that mostly keeps every query, whatever it sees."""
-    held = mostly(0, n_actions, probability=probability).probabilities
+    return mostly_policy(0, n_features, n_actions, probability)
+
+
+def mostly_policy(action: int, n_features: int, n_actions: int, probability: float) -> MlpPolicy:
+    """The policy that mostly takes one action, whatever it sees."""
+    held = mostly(action, n_actions, probability=probability).probabilities
     weight = np.zeros((n_actions, n_features), dtype=np.float32)
     return MlpPolicy((Layer(weight, np.log(np.maximum(held, 1e-6)).astype(np.float32)),))
 

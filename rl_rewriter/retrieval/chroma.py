@@ -36,7 +36,12 @@ class ChromaRetriever:
 
     name = "chroma"
     offers = (
-        Needs.BLEND | Needs.VECTOR | Needs.FIRST_RANKING | Needs.FIRST_TEXTS | Needs.FIRST_VECTORS
+        Needs.BLEND
+        | Needs.VECTOR
+        | Needs.FIRST_RANKING
+        | Needs.FIRST_TEXTS
+        | Needs.FIRST_VECTORS
+        | Needs.HISTORY_VECTORS
     )
 
     def __init__(self, collection: Any, embedder: Embedder) -> None:

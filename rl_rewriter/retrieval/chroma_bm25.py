@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rl_rewriter.forks import renewed_after_fork
 from rl_rewriter.retrieval.bm25 import Bm25Index
 from rl_rewriter.retrieval.chroma import read_texts
 from rl_rewriter.text.digests import digest
@@ -54,10 +55,15 @@ class ChromaBm25:
         self._collection = collection
         self._folder = index_folder(collection, cache_dir)
         self._refresh_seconds = refresh_seconds
-        self._lock = threading.Lock()
         self._index: Bm25Index | None = None
         self._ids_digest = ""
         self._checked = 0.0
+        self.renew()
+        renewed_after_fork(self)
+
+    def renew(self) -> None:
+        """A lock that nobody holds."""
+        self._lock = threading.Lock()
 
     def current_index(self) -> Bm25Index:
         """The index, built or refreshed where that is due."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, cast
 
 from rl_rewriter.retrieval.protocols import LexicalSource, Retriever, VectorSource
+from rl_rewriter.text.history_parts import texts_of_views
 from rl_rewriter.types import (
     FEEDBACK_DOCUMENTS,
     Evidence,
@@ -22,9 +23,16 @@ from rl_rewriter.types import (
 EVIDENCE_DEPTH = 10
 """Documents of the first rankings that features and feedback look at."""
 
+_Side = Literal["first", "lexical"]
+_SIDES: tuple[tuple[_Side, Needs], ...] = (
+    ("first", Needs.FIRST_VECTORS),
+    ("lexical", Needs.LEXICAL_VECTORS),
+)
 _FIRST = Needs.FIRST_RANKING | Needs.FIRST_TEXTS | Needs.FIRST_VECTORS
 _LEXICAL = Needs.LEXICAL | Needs.LEXICAL_VECTORS
-_GATHERED = Needs.VECTOR | _FIRST | _LEXICAL
+_GATHERED = Needs.VECTOR | _FIRST | _LEXICAL | Needs.HISTORY_VECTORS
+LEXICAL_DEPTH = 100
+"""Documents of the BM25 ranking, which scores them all anyway: dense ones are looked up there."""
 
 
 def gather(
@@ -72,27 +80,39 @@ def extend(
     missing = [item for item in evidence if needs & ~item.gathered]
     if not missing:
         return
-    _embed(missing, retriever)
+    _embed(missing, retriever, needs)
     if needs & _FIRST:
         _search_first(missing, retriever, needs, depth, with_documents)
     if needs & _LEXICAL:
         _search_lexical(missing, retriever, depth)
-    if Needs.FIRST_VECTORS in needs:
-        _fetch_vectors(missing, retriever, "first")
-    if Needs.LEXICAL_VECTORS in needs:
-        _fetch_vectors(missing, retriever, "lexical")
+    _fetch_vectors(missing, retriever, [side for side, need in _SIDES if need in needs])
     for item in missing:
         item.gathered |= needs
 
 
-def _embed(evidence: Sequence[Evidence], retriever: Retriever) -> None:
-    todo = [item for item in evidence if item.vector is None]
-    if todo and Needs.VECTOR in retriever.offers:
-        texts = list(dict.fromkeys(item.query.text for item in todo))
-        vectors = cast(VectorSource, retriever).embed_queries(texts)
-        by_text = dict(zip(texts, vectors, strict=True))
-        for item in todo:
+def _embed(evidence: Sequence[Evidence], retriever: Retriever, needs: Needs) -> None:
+    """The queries, and parts of their conversations where needed, in one call of the model."""
+    if Needs.VECTOR not in retriever.offers:
+        return
+    wanted = [item.query.text for item in evidence if item.vector is None]
+    parts = [
+        texts_of_views(item.query) if Needs.HISTORY_VECTORS in needs else () for item in evidence
+    ]
+    wanted += [
+        text
+        for item, texts in zip(evidence, parts, strict=True)
+        for text in texts
+        if text not in item.part_vectors
+    ]
+    if not wanted:
+        return
+    texts = list(dict.fromkeys(wanted))
+    vectors = cast(VectorSource, retriever).embed_queries(texts)
+    by_text = dict(zip(texts, vectors, strict=True))
+    for item, of_item in zip(evidence, parts, strict=True):
+        if item.vector is None:
             item.vector = by_text[item.query.text]
+        item.part_vectors.update({text: by_text[text] for text in of_item if text in by_text})
 
 
 def _search_first(
@@ -135,7 +155,7 @@ def _search_lexical(evidence: Sequence[Evidence], retriever: Retriever, depth: i
         return
     rankings = cast(LexicalSource, retriever).lexical(
         [item.query.text for item in todo],
-        k=depth,
+        k=max(depth, LEXICAL_DEPTH),
         filters=[item.query.filters for item in todo],
     )
     for item, ranking in zip(todo, rankings, strict=True):
@@ -143,17 +163,26 @@ def _search_lexical(evidence: Sequence[Evidence], retriever: Retriever, depth: i
 
 
 def _fetch_vectors(
-    evidence: Sequence[Evidence], retriever: Retriever, side: Literal["first", "lexical"]
+    evidence: Sequence[Evidence], retriever: Retriever, sides: Sequence[_Side]
 ) -> None:
-    rankings: list[Ranking] = [getattr(item, side) for item in evidence]
-    todo = [row for row, ranking in enumerate(rankings) if ranking.vectors is None]
-    ids = [id_ for row in todo for id_ in rankings[row].ids[:FEEDBACK_DOCUMENTS]]
+    """Vectors of the first documents of each ranking, all of them in one call."""
+    todo = [
+        (item, side, ranking)
+        for item in evidence
+        for side in sides
+        if (ranking := _ranking(item, side)).vectors is None
+    ]
+    ids = [id_ for _, _, ranking in todo for id_ in ranking.ids[:FEEDBACK_DOCUMENTS]]
     if not ids:
         return
     vectors: Matrix = cast(VectorSource, retriever).document_vectors(ids)
     start = 0
-    for row in todo:
-        stop = start + min(FEEDBACK_DOCUMENTS, len(rankings[row]))
-        found = dataclasses.replace(rankings[row], vectors=vectors[start:stop])
-        setattr(evidence[row], side, found)
+    for item, side, ranking in todo:
+        stop = start + min(FEEDBACK_DOCUMENTS, len(ranking))
+        setattr(item, side, dataclasses.replace(ranking, vectors=vectors[start:stop]))
         start = stop
+
+
+def _ranking(item: Evidence, side: _Side) -> Ranking:
+    found: Ranking = getattr(item, side)
+    return found

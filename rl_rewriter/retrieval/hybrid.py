@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from rl_rewriter.errors import CollectionError
 from rl_rewriter.retrieval.bm25 import Bm25Index
 from rl_rewriter.retrieval.fusion import FUSION_DEPTH, ScoredWords
 from rl_rewriter.retrieval.protocols import (
@@ -150,16 +151,19 @@ class HybridRetriever:
         self, rewrites: Sequence[Rewrite], weights: Sequence[float], filters: FilterList, k: int
     ) -> list[Ranking]:
         found = self.base.search(rewrites, k=max(k, FUSION_DEPTH), filters=filters)
+        if not all(np.isfinite(ranking.scores).all() for ranking in found):
+            # Fused, they would leave nothing: no score is higher or lower than NaN.
+            raise CollectionError(f"the {self.base.name} retriever gave scores that aren't finite")
         index = self._index.current_index()
         masks = self._masks(filters, index)
         # A text is scored once for all its weights; one text at a time, since scores of a whole
         # collection take memory.
-        rows_of: dict[tuple[str, Filters | None], list[int]] = defaultdict(list)
+        rows_of: dict[tuple[Rewrite, Filters | None], list[int]] = defaultdict(list)
         for row, rewrite in enumerate(rewrites):
-            rows_of[rewrite.text, filters[row]].append(row)
+            rows_of[rewrite.words, filters[row]].append(row)
         rankings: dict[int, Ranking] = {}
-        for (text, _), rows in rows_of.items():
-            scored = ScoredWords.of(index, text, masks[rows[0]])
+        for (words, _), rows in rows_of.items():
+            scored = ScoredWords.of(index, words, masks[rows[0]])
             for row in rows:
                 rankings[row] = scored.fused_with(found[row], weights[row], k)
         return [rankings[row] for row in range(len(rewrites))]

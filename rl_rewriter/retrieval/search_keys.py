@@ -19,8 +19,8 @@ def rewrite_key(rewrite: Rewrite) -> str:
             *(repr(float(weight)) for weight in rewrite.weights),
             _vector_key(rewrite.vector),
             repr(float(rewrite.lexical_weight)),
-            *rewrite.lexical_texts,
-            *(repr(float(share)) for share in rewrite.lexical_shares),
+            *rewrite.words.texts,
+            *(repr(float(share)) for share in rewrite.words.weights),
         ]
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+from rl_rewriter.actions.blend_head import BlendHead
 from rl_rewriter.text.statistics import CollectionStatistics, Topic
 from rl_rewriter.types import Evidence, Query, Ranking, Turn
 
@@ -28,6 +29,25 @@ def ranking(
         scores=np.linspace(1, 0.5, size, dtype=np.float32),
         texts=None if texts is None else tuple(texts),
         vectors=None if vectors is None else np.asarray(vectors, dtype=np.float32),
+    )
+
+
+def head_of(
+    views: Sequence[str] = ("query", "first_3", "words"),
+    *,
+    weights: Sequence[float] | None = None,
+    n_features: int = 2,
+    strength: float = 1.0,
+) -> BlendHead:
+    """A head that weighs all queries alike, its scores as they are."""
+    shares = np.asarray(weights if weights is not None else np.ones(len(views)), dtype=np.float32)
+    return BlendHead(
+        tuple(views),
+        bias=np.log(shares),
+        scale=np.ones(len(views), dtype=np.float32),
+        mean=np.zeros(n_features, dtype=np.float32),
+        spread=np.ones(n_features, dtype=np.float32),
+        strength=strength,
     )
 
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rl_rewriter.actions.conversation import (
-    MAX_HISTORY_CHARS,
-    MAX_TURNS,
-    BringIn,
-    HistoryInFront,
-    Part,
-)
+from rl_rewriter.actions.conversation import BringIn, HistoryInFront
+from rl_rewriter.text.history_parts import MAX_HISTORY_CHARS, MAX_TURNS, Part
 from rl_rewriter.types import Needs, Rewrite
 from tests.unit.actions.conftest import MakeEvidence
 
