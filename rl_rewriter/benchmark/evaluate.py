@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,9 @@ def evaluate_checkpoint(
             action_names=table.action_names,
             metric=bench.reward.metric.name,
             values=values_by_metric(outcomes, bench.qrels, reported),
-            choices=_choices(table, chosen[None], best_fixed, seed),
+            choices=_choices(
+                table, {blend.name for blend in checkpoint.blends}, chosen[None], best_fixed, seed
+            ),
             groups=bench.groups_of(queries),
             seed=seed,
         ),
@@ -93,7 +96,12 @@ def evaluate_checkpoint(
             decide_ms=decision_times(queries, checkpoint, bench.retriever),
         ),
         rewrites=rewrites_of(
-            queries, checkpoint.actions, chosen, bench.retriever, checkpoint.statistics
+            queries,
+            checkpoint.actions,
+            chosen,
+            bench.retriever,
+            checkpoint.statistics,
+            outcomes.features,
         ),
         headroom=headroom,
         notes=notes,
@@ -118,7 +126,11 @@ def _unseen(bench: Workbench, seen: Sequence[str]) -> tuple[list[Query], tuple[s
     return queries, (f"{left_out}: the policy was trained on them",)
 
 
-def _choices(table: RewardTable, policy: Choices, best_fixed: str, seed: int) -> dict[str, Choices]:
+def _choices(
+    table: RewardTable, blends: Collection[str], policy: Choices, best_fixed: str, seed: int
+) -> dict[str, Choices]:
+    """What every arm takes; learned blends are no actions that one could have taken by hand."""
+    is_blend = np.asarray([name in blends for name in table.action_names])
     rng = np.random.default_rng(seed)
     names = table.action_names
     if best_fixed not in names:
@@ -126,9 +138,14 @@ def _choices(table: RewardTable, policy: Choices, best_fixed: str, seed: int) ->
             f"the policy names {best_fixed!r} as its best single action but has no such action; "
             "train it again"
         )
+    single = replace(
+        table,
+        mask=table.mask & ~is_blend,
+        values=np.where(is_blend, -np.inf, table.values),
+    )
     own: tuple[Arm, ...] = (*(OneAction(name) for name in names), RandomAction(), Oracle())
     return {
-        **{arm.name: arm.choose(table, table, rng) for arm in own},
+        **{arm.name: arm.choose(single, single, rng) for arm in own},
         BEST_FIXED: always(names.index(best_fixed), len(table)),
         POLICY: policy,
     }

@@ -189,7 +189,7 @@ def _decision(
         probabilities=drawn,
         preferences=own,
         policy_name=checkpoint.policy.name,
-        policy_version=checkpoint.policy.version,
+        policy_version=checkpoint.version,
         reason="explored",
         state=tuple(found.features[row].tolist()),
         state_schema=checkpoint.features.fingerprint,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +15,14 @@ from rl_rewriter.evaluation.significance import Values
 
 Choices = npt.NDArray[np.intp]
 """Shape ``(s, n)``: index of the action taken, one row a seed, one column a query."""
+
+
+_SEED = re.compile(r"~\d+$")
+
+
+def seed_name(action: str, number: int) -> str:
+    """Name of an action that several seeds learned, each in its way: the first one is plain."""
+    return f"{action}~{number}" if number else action
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,9 +68,10 @@ class HeldOut:
         return np.asarray(per_cell[self._rows, self.choices[arm]].mean(axis=0), dtype=np.float64)
 
     def means(self) -> dict[str, float]:
-        """Mean of every action."""
+        """Mean of every action; of one that several seeds learned, the first one's."""
         columns = self.values[self.metric].mean(axis=0).tolist()
-        return dict(zip(self.action_names, columns, strict=True))
+        named = zip(self.action_names, columns, strict=True)
+        return {name: value for name, value in named if _SEED.search(name) is None}
 
     def action_share(self, arm: str, rows: npt.NDArray[np.intp] | None = None) -> dict[str, float]:
         """Part of the queries that an arm gives to each action it takes, the largest first.
@@ -72,8 +82,13 @@ class HeldOut:
         """
         chosen = self.choices[arm] if rows is None else self.choices[arm][:, rows]
         counts = np.bincount(chosen.ravel(), minlength=len(self.action_names))
-        order = np.argsort(-counts, kind="stable")
-        return {self.action_names[i]: float(counts[i] / chosen.size) for i in order if counts[i]}
+        shares: dict[str, float] = {}
+        for name, count in zip(self.action_names, counts.tolist(), strict=True):
+            learned = _SEED.sub("", name)
+            shares[learned] = shares.get(learned, 0.0) + count / chosen.size
+        return {
+            name: shares[name] for name in sorted(shares, key=lambda n: -shares[n]) if shares[name]
+        }
 
     def versus(self, arm: str, baseline: str) -> Comparison:
         """An arm against another, paired by query."""

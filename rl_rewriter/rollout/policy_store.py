@@ -53,7 +53,7 @@ class PolicyStore:
         """
         loaded = self.load(version)
         found = version_of(self._files.policy(version))
-        if found != version or not version.startswith(loaded.policy.version):
+        if found != version or not version.startswith(loaded.version):
             raise CheckpointError(f"the content of {version} is that of {found}; add it again")
 
     def copy_in(self, policy: Checkpoint) -> str:

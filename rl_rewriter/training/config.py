@@ -8,6 +8,7 @@ from typing import Literal
 
 from rl_rewriter.errors import InputError
 from rl_rewriter.rewards.reward import RewardConfig
+from rl_rewriter.training.blend.config import BlendConfig
 from rl_rewriter.training.kl_control import KlConfig
 
 ReferenceName = Literal["keep", "best-fixed", "uniform"]
@@ -85,6 +86,7 @@ class FitConfig:
         reference_probability: Probability of that one action in the reference.
         validation_share: Part of the queries, by conversation or group, held out to choose by.
         embedding_components: Directions of the query embedding in the state; 0 for none.
+        blend: How a blend of views is learned beside the choice of an action; None learns none.
     """
 
     reinforce: ReinforceConfig = field(default_factory=ReinforceConfig)
@@ -93,6 +95,7 @@ class FitConfig:
     reference_probability: float = 0.9
     validation_share: float = 0.2
     embedding_components: int = 0
+    blend: BlendConfig | None = field(default_factory=BlendConfig)
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""

@@ -15,6 +15,7 @@ from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.retrieval.protocols import DocumentSource, Refreshable, Retriever
 from rl_rewriter.text.statistics import CollectionStatistics
+from rl_rewriter.training.blended import fit_blended, pools_of, single_actions
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.on_rows import fit_on_rows, training_rows
 from rl_rewriter.training.references import held_to_checkpoint
@@ -66,10 +67,10 @@ def fit_policy(
     require_torch()
     config = config or FitConfig()
     tell = on_progress or (lambda stage, done, total: None)
-    usable, train_rows, validation_rows = _split(queries, qrels, groups, config)
-    space = (actions or default_actions(retriever.offers)).possible_for(
-        [usable[row] for row in train_rows], retriever.offers
-    )
+    usable, names = _judged(queries, qrels, groups)
+    train_rows, validation_rows = training_rows(names, config)
+    space = single_actions(actions or default_actions(retriever.offers), config)
+    space = space.possible_for([usable[row] for row in train_rows], retriever.offers)
     clock = _Clock()
     if isinstance(retriever, Refreshable):
         retriever.refresh()
@@ -81,29 +82,44 @@ def fit_policy(
         outcomes = _searching(retriever, statistics, tell)
     found = outcomes(usable, space, features, config.reward.metric.depth)
     table = reward_table(found, qrels, features, config.reward)
+    pools = None
+    if reference is None:
+        pools = pools_of(usable, retriever, statistics, qrels, config)
     clock.lap("reward_table")
-    fitted = fit_on_rows(
-        table,
-        features,
-        (train_rows, validation_rows),
-        config,
-        held=held_to_checkpoint(reference, table) if reference is not None else None,
-        on_progress=tell,
-        metrics_dir=metrics_dir,
+    best_fixed = table.action_names[int(table.values.mean(axis=0).argmax())]
+    blended = None
+    if pools is not None:
+        blended = fit_blended(
+            table, features, pools, names, config, on_progress=tell, metrics_dir=metrics_dir
+        )
+        space = space.extended([blended.blend] if blended.blend is not None else [])
+    fitted = (
+        blended.fitted
+        if blended is not None
+        else fit_on_rows(
+            table,
+            features,
+            (train_rows, validation_rows),
+            config,
+            held=held_to_checkpoint(reference, table) if reference is not None else None,
+            on_progress=tell,
+            metrics_dir=metrics_dir,
+        )
     )
     features, table, outcome = fitted.features, fitted.table, fitted.outcome
     clock.lap("train")
     report = FitReport(
-        policy_version=outcome.policy.version,
+        policy_version=Checkpoint(outcome.policy, space, features, statistics).version,
         seconds=clock.laps,
         episodes=config.reinforce.episodes,
         n_train=len(train_rows),
         validation=outcome.validation,
-        best_fixed=table.action_names[int(table.values.mean(axis=0).argmax())],
+        best_fixed=best_fixed,
         kl=outcome.kl,
         chosen_update=outcome.update,
         seen=tuple(query_fingerprint(query) for query in usable),
         table=table,
+        blend=blended.report if blended is not None else None,
         warnings=fit_warnings(len(train_rows), outcome.validation),
     )
     summary = training_summary(config, report, retriever)
@@ -135,9 +151,10 @@ class _Clock:
         self._started = now
 
 
-def _split(
-    queries: Sequence[Query], qrels: Qrels, groups: Sequence[str] | None, config: FitConfig
-) -> tuple[list[Query], list[int], list[int]]:
+def _judged(
+    queries: Sequence[Query], qrels: Qrels, groups: Sequence[str] | None
+) -> tuple[list[Query], list[str]]:
+    """The judged queries, and what each of them belongs to."""
     if groups is not None and len(groups) != len(queries):
         raise InputError(f"got {len(groups)} groups for {len(queries)} queries")
     ids = [query.id for query in queries]
@@ -145,10 +162,7 @@ def _split(
         raise InputError("every query to train on needs an id of its own: Query(text, id=...)")
     group_of = dict(zip(ids, groups, strict=True)) if groups is not None else {}
     usable = judged(queries, qrels)
-    train_rows, validation_rows = training_rows(
-        [group_of.get(query.id) or conversation_of(query) for query in usable], config
-    )
-    return usable, train_rows, validation_rows
+    return usable, [group_of.get(query.id) or conversation_of(query) for query in usable]
 
 
 def _features(

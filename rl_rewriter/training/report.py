@@ -11,6 +11,7 @@ from typing import Any
 
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.training.blend.report import BlendReport
 from rl_rewriter.training.config import FitConfig
 
 FEW_QUERIES = 100
@@ -33,7 +34,8 @@ class FitReport:
         kl: KL to the reference at the chosen update, in nats.
         chosen_update: The update whose policy was kept.
         seen: Fingerprints of the queries seen in training or validation.
-        table: Outcome of every action on these queries.
+        table: Outcome of every action on these queries; cross-fitted for a learned blend.
+        blend: How a blend compared with what is simpler; None where none was tried.
         warnings: What a reader should know.
     """
 
@@ -47,6 +49,7 @@ class FitReport:
     chosen_update: int
     seen: tuple[str, ...]
     table: RewardTable = field(repr=False)
+    blend: BlendReport | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -67,7 +70,8 @@ def fit_warnings(n_train: int, validation: Mapping[str, float]) -> tuple[str, ..
 
 def training_summary(config: FitConfig, report: FitReport, retriever: Retriever) -> dict[str, Any]:
     """Settings, results and versions, for a manifest."""
-    results = {f.name: getattr(report, f.name) for f in fields(report) if f.name != "table"}
+    told = {f.name: getattr(report, f.name) for f in fields(report) if f.name != "table"}
+    results = {**told, "blend": asdict(report.blend) if report.blend is not None else None}
     return {
         "algorithm": "reinforce",
         "retriever": retriever.name,
@@ -79,6 +83,7 @@ def training_summary(config: FitConfig, report: FitReport, retriever: Retriever)
             "reference_probability": config.reference_probability,
             "validation_share": config.validation_share,
             "embedding_components": config.embedding_components,
+            "blend": config.blend.to_json() if config.blend is not None else None,
         },
         "versions": versions(),
         **results,

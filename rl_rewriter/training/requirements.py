@@ -7,11 +7,16 @@ from importlib.util import find_spec
 from rl_rewriter.errors import MissingExtraError
 
 
+def has_torch() -> bool:
+    """Whether anything can be trained here."""
+    return find_spec("torch") is not None
+
+
 def require_torch() -> None:
     """Refuse early, before anything is searched for nothing.
 
     Raises:
         MissingExtraError: torch isn't installed.
     """
-    if find_spec("torch") is None:
+    if not has_torch():
         raise MissingExtraError("torch", "train")

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rl_rewriter.benchmark.arm_names import POLICY
 from rl_rewriter.benchmark.comparison.arms import chosen_by, usual_arms
+from rl_rewriter.benchmark.comparison.blends import Served
 from rl_rewriter.benchmark.comparison.config import BenchmarkConfig
 from rl_rewriter.benchmark.comparison.fits import Fit, FitTask
 from rl_rewriter.benchmark.comparison.searched import Searched
@@ -53,28 +55,44 @@ def fit_tasks(searched: Searched, config: BenchmarkConfig) -> list[FitTask]:
             )
             tasks.append(
                 FitTask(
-                    fold=fold, table=learned, groups=groups, features=searched.features, config=fit
+                    fold=fold,
+                    table=learned,
+                    groups=groups,
+                    features=searched.features,
+                    config=fit,
+                    pools=None if searched.pools is None else searched.pools.subset(rows),
                 )
             )
     return tasks
 
 
-def choose(searched: Searched, fits: Sequence[Fit], config: BenchmarkConfig) -> Chosen:
-    """Let every arm choose for the queries of each fold, learned on all others."""
+def choose(
+    searched: Searched, served: Served, fits: Sequence[Fit], config: BenchmarkConfig
+) -> Chosen:
+    """Let every arm choose for the queries of each fold, learned on all others.
+
+    Args:
+        searched: Outcomes of single actions, which all arms but the policy choose among.
+        served: The same with those of learned blends.
+        fits: The policies.
+        config: Settings.
+    """
     table, division = searched.table, searched.division
+    whole_table = served.table(searched)
     choices: dict[str, Choices] = {}
     probability = np.full(len(table), np.nan)
     for fold in division.folds.chosen_for:
-        own = [fit for fit in fits if fit.fold == fold]
+        own = [served.named(fit) for fit in fits if fit.fold == fold]
         rows, inside = division.rows(fold)
         learned, held_out = table.subset(rows), table.subset(inside)
+        with_blends = whole_table.subset(inside)
         rng = np.random.default_rng([config.seed, fold])
         for arm in usual_arms(table.action_names, own, draws=max(1, config.seeds)):
-            made = arm.choose(learned, held_out, rng)
+            made = arm.choose(learned, with_blends if arm.name == POLICY else held_out, rng)
             whole = choices.setdefault(arm.name, np.zeros((len(made), len(table)), dtype=np.intp))
             whole[:, inside] = made
         if own:
-            _, probability[inside] = chosen_by(own[0], held_out)
+            _, probability[inside] = chosen_by(own[0], with_blends)
     rows = division.held_out
     return Chosen({arm: made[:, rows] for arm, made in choices.items()}, probability[rows])
 

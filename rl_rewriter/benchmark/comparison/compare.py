@@ -10,6 +10,7 @@ import numpy as np
 
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.benchmark.arm_names import BEST_FIXED, POLICY
+from rl_rewriter.benchmark.comparison.blends import Served, serve_blends
 from rl_rewriter.benchmark.comparison.calibration import expected_gains
 from rl_rewriter.benchmark.comparison.choosing import Chosen, choose, fit_tasks
 from rl_rewriter.benchmark.comparison.compared import Compared, TrainedPolicies
@@ -20,11 +21,13 @@ from rl_rewriter.benchmark.comparison.sent import decision_times, rewrites_of
 from rl_rewriter.benchmark.comparison.workers import Workers
 from rl_rewriter.benchmark.headroom import headroom_record, sample_of
 from rl_rewriter.benchmark.workbench import Workbench
+from rl_rewriter.evaluation.folds import Rows
 from rl_rewriter.evaluation.headroom import headroom_of
 from rl_rewriter.evaluation.held_out import Choices, HeldOut
 from rl_rewriter.evaluation.sample import Sample
 from rl_rewriter.policies.checkpoint import Checkpoint
-from rl_rewriter.types import OnProgress
+from rl_rewriter.rewards.reward import Table
+from rl_rewriter.types import OnProgress, Rewrite
 
 
 def compare_arms(
@@ -49,17 +52,19 @@ def compare_arms(
     searched = search(bench, config, order=order, on_progress=on_progress)
     tasks = fit_tasks(searched, config)
     fits = fit_all(tasks, fits_dir, workers=workers, on_progress=on_progress)
-    chosen = choose(searched, fits, config)
+    served = serve_blends(searched, fits)
+    chosen = choose(searched, served, fits, config)
     division, rows = searched.division, searched.division.held_out
-    outcomes = searched.outcomes.subset(rows)
+    outcomes = served.outcomes.subset(rows)
+    actions = served.actions_of(division.folds.chosen_for[0], searched.actions)
     first = chosen.choices[POLICY][0] if fits else np.zeros(len(rows), dtype=np.intp)
     return Compared(
         bench=bench,
         protocol=division.protocol,
         outcomes=outcomes,
-        actions=searched.actions,
+        actions=actions,
         held_out=HeldOut(
-            action_names=searched.actions.names,
+            action_names=actions.names,
             metric=bench.reward.metric.name,
             values=values_by_metric(outcomes, bench.qrels, searched.metrics),
             choices=chosen.choices,
@@ -71,14 +76,38 @@ def compare_arms(
         n_train=_mean_train(searched),
         best_fixed=_most_frequent(chosen.choices[BEST_FIXED], searched.actions),
         policies=_policies(searched, fits, chosen, config) if fits else None,
-        rewrites=rewrites_of(
-            outcomes.queries, searched.actions, first, bench.retriever, searched.statistics
-        ),
-        expected=expected_gains(searched.table, division.folds)[rows],
+        rewrites=_rewrites(searched, served, first),
+        expected=_expected(searched, len(actions)),
         headroom=_headroom(searched, config.seed),
         notes=_notes(searched, config, fits),
         seconds={"reward_table": searched.seconds, "train": sum(fit.seconds for fit in fits)},
     )
+
+
+def _rewrites(searched: Searched, served: Served, chosen: Rows) -> tuple[Rewrite, ...]:
+    """What the first policy of each fold sends for the queries of its fold."""
+    division = searched.division
+    sent: dict[int, Rewrite] = {}
+    place = {row: number for number, row in enumerate(division.held_out.tolist())}
+    for fold in division.folds.chosen_for:
+        rows = division.rows(fold)[1].tolist()
+        found = rewrites_of(
+            [division.queries[row] for row in rows],
+            served.actions_of(fold, searched.actions),
+            chosen[[place[row] for row in rows]],
+            searched.bench.retriever,
+            searched.statistics,
+            searched.outcomes.features[rows],
+        )
+        sent.update(zip(rows, found, strict=True))
+    return tuple(sent[row] for row in place)
+
+
+def _expected(searched: Searched, n_actions: int) -> Table:
+    """Expected gains of single actions on the held-out queries; NaN for learned blends."""
+    single = expected_gains(searched.table, searched.division.folds)[searched.division.held_out]
+    blends = np.full((len(single), n_actions - single.shape[1]), np.nan)
+    return np.concatenate([single, blends], axis=1)
 
 
 def _policies(
@@ -136,7 +165,8 @@ def _most_frequent(choices: Choices, actions: ActionSpace) -> str:
 
 def _checkpoint(fit: Fit, searched: Searched) -> Checkpoint:
     """A policy as it would be served."""
-    actions = searched.actions
+    learned = [] if fit.blend is None else [fit.blend]
+    actions = searched.actions.extended(learned)
     known = ActionSpace(tuple(actions[actions.index(name)] for name in fit.action_names))
     settings = {"settings": {"reward": searched.bench.reward.to_json()}}
     return Checkpoint(fit.policy, known, fit.features, searched.statistics, settings)

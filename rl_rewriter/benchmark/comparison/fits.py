@@ -15,18 +15,23 @@ from typing import Any
 import numpy as np
 
 import rl_rewriter
+from rl_rewriter.actions.blend import LearnedBlend
+from rl_rewriter.actions.keep import Keep
+from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.benchmark.comparison.workers import Workers
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import CheckpointError, MissingExtraError
 from rl_rewriter.features.feature_set import FeatureSet
 from rl_rewriter.policies.categorical import Categorical
+from rl_rewriter.policies.learned_actions import blend_arrays, restored_blends
 from rl_rewriter.policies.mlp import MlpPolicy
 from rl_rewriter.policies.protocols import Mask
 from rl_rewriter.text.digests import digest
+from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.types import Matrix, OnProgress
 
-_SCHEMA = 1
+_SCHEMA = 2
 Look = Mapping[str, float]
 
 
@@ -40,6 +45,7 @@ class FitTask:
         groups: What each of those belongs to.
         features: What the states are made of, not fitted.
         config: Settings, with this policy's seed.
+        pools: What a blend is trained on; None where none is learned.
     """
 
     fold: int
@@ -47,6 +53,7 @@ class FitTask:
     groups: tuple[str, ...]
     features: FeatureSet
     config: FitConfig
+    pools: Pools | None = None
 
     @cached_property
     def key(self) -> str:
@@ -60,6 +67,7 @@ class FitTask:
                 *self.table.action_names,
                 *self.groups,
                 *(np.ascontiguousarray(array).tobytes().hex() for array in arrays),
+                self.pools.content if self.pools is not None else "",
             ]
         )
 
@@ -73,7 +81,8 @@ class Fit:
         seed: Seed of its training.
         policy: The policy.
         features: Fitted on its training queries.
-        action_names: Names of its actions.
+        action_names: Names of its actions; a blend's comes last.
+        blend: The blend that was learned with it, where one is served.
         looks: Metrics at each look at the validation queries.
         seconds: Time that training took.
     """
@@ -85,6 +94,7 @@ class Fit:
     action_names: tuple[str, ...]
     looks: tuple[Look, ...]
     seconds: float
+    blend: LearnedBlend | None = None
 
     def distribution(self, raw_states: Matrix, mask: Mask) -> Categorical:
         """Probabilities of the policy's actions for raw states ``(n, d)``."""
@@ -143,34 +153,43 @@ def refuse_without_torch() -> None:
 
 
 def _fit(task: FitTask) -> Fit:
+    from rl_rewriter.training.blended import fit_blended
     from rl_rewriter.training.on_rows import fit_on_rows, training_rows
 
     started = time.perf_counter()
     looks: list[Look] = []
-    rows = training_rows(task.groups, task.config)
-    found = fit_on_rows(
-        task.table,
-        task.features,
-        rows,
-        task.config,
-        on_look=lambda update, metrics: looks.append({"update": update, **metrics}),
-    )
+    blend = None
+
+    def look(update: int, metrics: Look) -> None:
+        looks.append({"update": update, **metrics})
+
+    if task.pools is not None:
+        blended = fit_blended(
+            task.table, task.features, task.pools, task.groups, task.config, on_look=look
+        )
+        found, blend = blended.fitted, blended.blend
+    else:
+        rows = training_rows(task.groups, task.config)
+        found = fit_on_rows(task.table, task.features, rows, task.config, on_look=look)
     return Fit(
         fold=task.fold,
         seed=task.config.reinforce.seed,
         policy=found.outcome.policy,
         features=found.features,
-        action_names=task.table.action_names,
+        action_names=found.table.action_names,
         looks=tuple(looks),
         seconds=time.perf_counter() - started,
+        blend=blend,
     )
 
 
 def _save(path: Path, fit: Fit) -> None:
     from safetensors.numpy import save
 
-    about = {"looks": fit.looks, "seconds": fit.seconds}
-    arrays = {**fit.policy.arrays(), **fit.features.arrays()}
+    blends = [] if fit.blend is None else [fit.blend]
+    actions = ActionSpace((Keep(), *blends)).to_json()[1:]
+    about = {"looks": fit.looks, "seconds": fit.seconds, "learned": actions}
+    arrays = {**fit.policy.arrays(), **fit.features.arrays(), **blend_arrays(blends)}
     content = save(
         {name: np.ascontiguousarray(array) for name, array in arrays.items()},
         metadata={"about": json.dumps(about)},
@@ -189,6 +208,7 @@ def _load(path: Path, task: FitTask) -> Fit | None:
         with safe_open(path, framework="numpy") as file:
             about: dict[str, Any] = json.loads(file.metadata()["about"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
+        learned = restored_blends(about["learned"], arrays)
         return Fit(
             fold=task.fold,
             seed=task.config.reinforce.seed,
@@ -196,9 +216,10 @@ def _load(path: Path, task: FitTask) -> Fit | None:
             features=replace(
                 task.features, mean=arrays["features.mean"], scale=arrays["features.scale"]
             ),
-            action_names=task.table.action_names,
+            action_names=(*task.table.action_names, *(blend.name for blend in learned)),
             looks=tuple(about["looks"]),
             seconds=float(about["seconds"]),
+            blend=learned[0] if learned else None,
         )
     except (OSError, SafetensorError, CheckpointError, ValueError, KeyError, TypeError):
         return None

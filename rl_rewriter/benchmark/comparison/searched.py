@@ -17,6 +17,8 @@ from rl_rewriter.features.feature_set import FeatureSet, default_features
 from rl_rewriter.rewards.metrics import Metric
 from rl_rewriter.rewards.reward import Table
 from rl_rewriter.text.statistics import CollectionStatistics
+from rl_rewriter.training.blend.pools import Pools
+from rl_rewriter.training.requirements import has_torch
 from rl_rewriter.types import OnProgress, Qrels
 
 
@@ -33,6 +35,7 @@ class Searched:
         outcomes: What they retrieved.
         table: The same judged, with raw states.
         metrics: What is reported, the one that choices are made by first.
+        pools: What blends are trained on; None where none is learned.
         seconds: Time that it took.
     """
 
@@ -44,6 +47,7 @@ class Searched:
     outcomes: Outcomes
     table: RewardTable
     metrics: tuple[Metric, ...]
+    pools: Pools | None
     seconds: float
 
 
@@ -71,6 +75,11 @@ def search(
     source = outcome_source(bench, statistics, on_progress)
     outcomes = source(division.queries, actions, features, depth_of(metrics))
     table = reward_table(outcomes, bench.qrels, features, bench.reward)
+    pools = None
+    if config.seeds and has_torch():
+        from rl_rewriter.training.blended import pools_of
+
+        pools = pools_of(division.queries, bench.retriever, statistics, bench.qrels, config.fit)
     return Searched(
         bench,
         division,
@@ -80,6 +89,7 @@ def search(
         outcomes,
         table,
         metrics,
+        pools,
         time.perf_counter() - started,
     )
 

@@ -13,7 +13,7 @@ from rl_rewriter.policies.decider import Decider
 from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.text.statistics import CollectionStatistics
-from rl_rewriter.types import Needs, Query, Rewrite
+from rl_rewriter.types import Matrix, Needs, Query, Rewrite
 
 TIMED_QUERIES = 100
 
@@ -24,6 +24,7 @@ def rewrites_of(
     chosen: Rows,
     retriever: Retriever,
     statistics: CollectionStatistics,
+    features: Matrix,
 ) -> tuple[Rewrite, ...]:
     """What each query's action sends; the query where it has nothing to work with.
 
@@ -33,12 +34,14 @@ def rewrites_of(
         chosen: Index of each query's action, ``(n,)``.
         retriever: Where evidence is searched.
         statistics: Term weights of the collection.
+        features: What the policy sees, not standardised, ``(n, d)``.
     """
     sent = [Rewrite.keep(query) for query in queries]
     rows = [row for row, action in enumerate(chosen) if action]  # 0 is keep
     needs = reduce(or_, (actions[chosen[row]].needs for row in rows), Needs.NOTHING)
     evidence = gather([queries[row] for row in rows], retriever, statistics, needs & ~Needs.HISTORY)
     for row, item in zip(rows, evidence, strict=True):
+        item.features = features[row]
         sent[row] = actions[chosen[row]].rewrite(item) or sent[row]
     return tuple(sent)
 

@@ -37,7 +37,7 @@ def unseen(
         own |= log.times > float(learned["until"])
         kept &= own
         notes.append(
-            f"policy {checkpoint.policy.version} was trained on part of this log: it is judged by "
+            f"policy {checkpoint.version} was trained on part of this log: it is judged by "
             f"{int(own.sum())} of {len(log)} records, which were held out then or are later"
         )
     if not kept.any():

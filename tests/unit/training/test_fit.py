@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,10 @@ def test_states_are_standardised_over_the_training_queries_alone() -> None:
 def test_progress_is_told_by_stage() -> None:
     told: list[tuple[str, int, int]] = []
     fit(on_progress=lambda *args: told.append(args))
+    blend = [("learning a blend", 0, 1), ("learning a blend", 1, 1)]
+    assert told == [("reward table", 12, 12), *blend, ("training", 1, 2), ("training", 2, 2)]
+    told.clear()
+    fit(config=replace(QUICK, blend=None), on_progress=lambda *args: told.append(args))
     assert told == [("reward table", 12, 12), ("training", 1, 2), ("training", 2, 2)]
 
 

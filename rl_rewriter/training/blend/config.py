@@ -1,0 +1,239 @@
+"""Settings of learning a blend; reading them needs no torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rl_rewriter.errors import InputError
+from rl_rewriter.rewards.metrics import Metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolConfig:
+    """Which documents a blend is trained to order.
+
+    Attributes:
+        candidates: Best documents of each view that become candidates.
+        query_candidates: The same for the query itself.
+        lexical_depth: Documents of a BM25 ranking whose scores are known.
+        text_depth: Documents of a text search whose scores are known, where there are no vectors.
+        size: Candidates of a query that are left: the best ones by their best view.
+        chunk: Queries that are searched at once.
+        cache_bytes: Document vectors that are held for later queries, in bytes.
+    """
+
+    candidates: int = 60
+    query_candidates: int = 100
+    lexical_depth: int = 500
+    text_depth: int = 200
+    size: int = 250
+    chunk: int = 64
+    cache_bytes: int = 512 * 2**20
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot work."""
+        _at_least(self, 1, *asdict(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListwiseConfig:
+    """How the weights that are the same for all queries are fitted.
+
+    Attributes:
+        steps: Gradient steps on all queries.
+        batch_size: Queries a step.
+        learning_rate: Of Adam, at the start; it falls to 0.
+        query_logit: Logit of the query's own view to start from, where no prior is given; the
+            others start at 0.
+        temperature: Logarithm of what scores are multiplied by before the softmax, to start from.
+        prior_queries: How many queries the prior counts for.
+        min_queries: With fewer queries and without a prior, no weights are fitted.
+    """
+
+    steps: int = 200
+    batch_size: int = 256
+    learning_rate: float = 0.04
+    query_logit: float = 1.0
+    temperature: float = 2.5
+    prior_queries: float = 20.0
+    min_queries: int = 25
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot work."""
+        _at_least(self, 1, "steps", "batch_size")
+        _positive(self, "learning_rate")
+        _at_least(self, 0, "prior_queries", "min_queries")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByQueryConfig:
+    """How weights that differ by query are fitted.
+
+    Attributes:
+        pulls: Weights of the pull toward the weights that are the same for all, to choose from.
+        hidden: Tanh units of a network.
+        members: Networks whose weights are averaged.
+        dropout: Share of state columns left out at random in training.
+        steps: Gradient steps of each network.
+        learning_rate: Of Adam, at the start; it falls to 0.
+        min_queries: With fewer queries, no weights by query are tried.
+    """
+
+    pulls: tuple[float, ...] = (0.1, 0.3, 1.0)
+    hidden: int = 16
+    members: int = 3
+    dropout: float = 0.2
+    steps: int = 150
+    learning_rate: float = 0.01
+    min_queries: int = 150
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot work."""
+        _at_least(self, 1, "hidden", "members", "steps")
+        _at_least(self, 0, "min_queries")
+        _positive(self, "learning_rate")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout must lie in [0, 1), got {self.dropout}")
+        if any(not 0 <= pull < math.inf for pull in self.pulls):
+            raise InputError(f"pulls must be finite and >= 0, got {self.pulls}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineTuneConfig:
+    """How weights are tuned on the metric itself, by REINFORCE.
+
+    Attributes:
+        steps: Gradient steps; 0 leaves it out.
+        batch_size: Queries a step.
+        samples: Weights drawn for each query of a batch.
+        learning_rate: Of Adam, for the weights that are the same for all.
+        network_rate: Of Adam, for networks.
+        sigma: Standard deviation of the Gaussian over logits.
+        beta: Weight of the KL term, a nat.
+    """
+
+    steps: int = 120
+    batch_size: int = 128
+    samples: int = 8
+    learning_rate: float = 0.02
+    network_rate: float = 0.003
+    sigma: float = 0.4
+    beta: float = 0.01
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot work."""
+        _at_least(self, 0, "steps", "beta")
+        _at_least(self, 1, "batch_size")
+        _at_least(self, 2, "samples")
+        _positive(self, "learning_rate", "network_rate", "sigma")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderConfig:
+    """When a more complex blend is taken.
+
+    A rung is climbed where the mean cross-fitted gain over the rung below is more than this many
+    standard errors.
+
+    Attributes:
+        folds: Folds of the cross-fitting.
+        single: For the best single action over keep.
+        same_for_all: For the same weights for all queries over what is below.
+        by_query: For weights by query over what is below, and over the same weights for all.
+    """
+
+    folds: int = 5
+    single: float = 1.0
+    same_for_all: float = 0.5
+    by_query: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot work."""
+        _at_least(self, 2, "folds")
+        _at_least(self, 0, "single", "same_for_all", "by_query")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlendConfig:
+    """Settings of learning a blend.
+
+    Attributes:
+        metric: What is improved.
+        pools: Documents to train on.
+        listwise: The weights that are the same for all.
+        by_query: Weights by query.
+        fine_tune: Tuning on the metric.
+        ladder: When complexity is taken.
+        price: What serving a blend costs, in units of the metric.
+        hurt_limit: Largest share of queries below keep, by cross-fitting; None for no limit.
+        seed: Seed of folds, initial weights, batches and draws.
+    """
+
+    metric: Metric = field(default_factory=lambda: Metric("ndcg", 10))
+    pools: PoolConfig = field(default_factory=PoolConfig)
+    listwise: ListwiseConfig = field(default_factory=ListwiseConfig)
+    by_query: ByQueryConfig = field(default_factory=ByQueryConfig)
+    fine_tune: FineTuneConfig = field(default_factory=FineTuneConfig)
+    ladder: LadderConfig = field(default_factory=LadderConfig)
+    price: float = 0.0
+    hurt_limit: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot work."""
+        _at_least(self, 0, "price")
+        if self.hurt_limit is not None and not 0 <= self.hurt_limit <= 1:
+            raise InputError(f"hurt_limit must lie in [0, 1], got {self.hurt_limit}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Settings for a manifest."""
+        return {**asdict(self), "metric": self.metric.name}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> BlendConfig:
+        """Settings from a manifest.
+
+        Raises:
+            InputError: A setting is unknown or cannot work.
+        """
+        found = dict(record)
+        try:
+            if "metric" in found:
+                found["metric"] = Metric.parse(found["metric"])
+            for name, kind in _PARTS.items():
+                if name in found:
+                    found[name] = kind(**found[name])
+            by_query = found.get("by_query")
+            if by_query is not None:
+                found["by_query"] = ByQueryConfig(
+                    **{**asdict(by_query), "pulls": tuple(by_query.pulls)}
+                )
+            return cls(**found)
+        except TypeError as error:
+            raise InputError(f"these settings of a blend can't be read: {error}") from None
+
+
+_PARTS: Mapping[str, type[Any]] = {
+    "pools": PoolConfig,
+    "listwise": ListwiseConfig,
+    "by_query": ByQueryConfig,
+    "fine_tune": FineTuneConfig,
+    "ladder": LadderConfig,
+}
+
+
+def _at_least(config: object, least: int, *names: str) -> None:
+    for name in names:
+        if not least <= getattr(config, name) < math.inf:
+            raise InputError(
+                f"{name} must be finite and at least {least}, got {getattr(config, name)}"
+            )
+
+
+def _positive(config: object, *names: str) -> None:
+    for name in names:
+        if not 0 < getattr(config, name) < math.inf:
+            raise InputError(f"{name} must be finite and > 0, got {getattr(config, name)}")

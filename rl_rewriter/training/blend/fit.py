@@ -1,0 +1,210 @@
+"""From pools to a blend: what pays by cross-fitting, fitted once more to all queries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rl_rewriter.actions.blend_head import BlendHead, TanhNetwork
+from rl_rewriter.errors import InputError
+from rl_rewriter.policies.protocols import Values
+from rl_rewriter.rewards.reward import Table
+from rl_rewriter.training.blend.caution import Cautious, hurt_share, with_caution
+from rl_rewriter.training.blend.config import BlendConfig
+from rl_rewriter.training.blend.folds import GroupFolds, group_folds
+from rl_rewriter.training.blend.ladder import Rung, Step, climb
+from rl_rewriter.training.blend.learner import Learner
+from rl_rewriter.training.blend.network import Shifted
+from rl_rewriter.training.blend.objective import Batch, Judge
+from rl_rewriter.training.blend.pools import Pools
+from rl_rewriter.training.blend.prior import BlendPrior
+from rl_rewriter.training.blend.report import BlendReport
+from rl_rewriter.training.blend.trial import Trial, try_rungs
+from rl_rewriter.training.network import one_thread
+from rl_rewriter.types import Matrix
+
+_ALL = 1_000_000
+"""Stands for the fold in fits to all queries."""
+_CONSTANT = 1e9
+_CLIP = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class BlendFit:
+    """What came of learning a blend.
+
+    Attributes:
+        rung: What to serve: "keep", the best "single" action, or a blend.
+        head: Weights of the blend; None where keep or a single action is to be served.
+        single: Number of the single action that is best on all queries; None where none was given.
+        cross_fitted: Values of every rung that was tried, ``(n,)`` each, every query valued by a
+            fit that hasn't seen its group; those of a blend with full strength.
+        report: How rungs compare.
+    """
+
+    rung: Rung
+    head: BlendHead | None
+    single: int | None
+    cross_fitted: Mapping[Rung, Values]
+    report: BlendReport
+
+
+def fit_blend(
+    pools: Pools,
+    raw_states: Matrix,
+    groups: Sequence[str],
+    single_values: Table | None = None,
+    config: BlendConfig | None = None,
+    prior: BlendPrior | None = None,
+) -> BlendFit:
+    """Learn how to weigh views, as simply as the queries allow.
+
+    Scores and states are scaled by all queries, which looks at no judgement; all that looks at
+    judgements is cross-fitted by group.
+
+    Args:
+        pools: Scored candidates of ``n`` judged queries.
+        raw_states: Their features, not standardised, ``(n, s)``.
+        groups: One name a query; a group is never divided between folds.
+        single_values: Metric of every single action, ``(n, m)``, column 0 keep. Without it keep is
+            valued on the pools and there is no best single action.
+        config: Settings.
+        prior: Weights known from elsewhere.
+
+    Raises:
+        InputError: The arguments don't speak of the same queries, or hold NaN.
+        TrainingError: A number stopped being finite.
+    """
+    config = config or BlendConfig()
+    _check(pools, raw_states, groups, single_values)
+    started = time.perf_counter()
+    with one_thread():
+        plain = _plain_head(pools, raw_states, config)
+        states = np.clip((raw_states - plain.mean) / plain.spread, -_CLIP, _CLIP)
+        judge = Judge(pools, Batch.of(pools, plain.scale, states), config.metric)
+        learner = Learner(judge, config, prior.for_views(pools.views) if prior else None)
+        folds = group_folds(groups, config.ladder.folds, config.seed)
+        trial = try_rungs(learner, folds, single_values)
+        rung, steps = climb(trial.values, folds, config.ladder)
+        rung, cautious = _cautious(learner, trial, rung, folds)
+        head = None
+        if rung in trial.blends:
+            held = replace(plain, strength=cautious.strength)
+            head = _fitted_to_all(learner, trial, rung, held)
+    trial.seconds["all"] = round(time.perf_counter() - started, 3)
+    single = None if single_values is None else int(single_values.mean(axis=0).argmax())
+    report = _report(trial, folds, rung, steps, cautious)
+    return BlendFit(rung, head, single, trial.values, report)
+
+
+def _fitted_to_all(learner: Learner, trial: Trial, rung: Rung, held: BlendHead) -> BlendHead:
+    """The kind of blend that stands, fitted to all queries."""
+    rows = np.arange(len(learner.judge.pools))
+    base = learner.same_for_all(rows, _ALL)
+    bias = base.bias
+    if trial.blends["same_for_all"].tuned:
+        bias = learner.tuned_same(base, rows, _ALL).numpy()
+    networks: list[TanhNetwork] = []
+    if rung == "by_query":
+        chosen = trial.blends[rung]
+        for member in range(learner.config.by_query.members):
+            model = learner.by_query(base, rows, chosen.pull, _ALL, member)
+            model = Shifted.restore(bias, model.numpy())
+            if chosen.tuned:
+                model = learner.tuned_by_query(model, rows, _ALL, member)
+            networks.append(model.numpy())
+    return replace(held, bias=bias, networks=tuple(networks))
+
+
+def _cautious(
+    learner: Learner, trial: Trial, rung: Rung, folds: GroupFolds
+) -> tuple[Rung, Cautious]:
+    """What to serve of what stands, and how strongly.
+
+    A single action is served as it is; where it hurts too many queries, weights that are the same
+    for all take its place, since these can be weakened.
+    """
+    keep, limit = trial.values["keep"], learner.config.hurt_limit
+    if rung not in trial.blends:
+        hurt = hurt_share(trial.values[rung], keep)
+        if limit is None or hurt <= limit:
+            return rung, Cautious(1.0, trial.values[rung], hurt)
+        trial.messages.append(f"the best single action puts {hurt:.1%} of the queries below keep")
+        if "same_for_all" not in trial.blends:
+            return "keep", Cautious(0.0, keep, 0.0)
+        rung = "same_for_all"
+    found = with_caution(learner.judge, trial.blends[rung].weights, keep, limit)
+    if limit is not None:
+        trial.messages.append(
+            f"at most {limit:.0%} of the queries may fall below keep: strength "
+            f"{found.strength:g}, {found.hurt:.1%} below keep"
+        )
+    gains = found.values - learner.config.price - keep
+    needed = 0.0 if limit is None else learner.config.ladder.same_for_all
+    if not found.strength or gains.mean() <= needed * folds.standard_error(gains):
+        return "keep", Cautious(0.0, keep, 0.0)
+    return rung, replace(found, values=gains + keep)
+
+
+def _report(
+    trial: Trial, folds: GroupFolds, rung: Rung, steps: tuple[Step, ...], cautious: Cautious
+) -> BlendReport:
+    keep = trial.values["keep"]
+    blends = trial.blends
+    return BlendReport(
+        rung=rung,
+        values={name: float(values.mean()) for name, values in trial.values.items()},
+        standard_errors={
+            name: folds.standard_error(values - keep) for name, values in trial.values.items()
+        },
+        hurt={
+            name: hurt_share(blends[name].values if name in blends else values, keep)
+            for name, values in trial.values.items()
+        },
+        steps=steps,
+        n_queries=len(keep),
+        n_groups=folds.n_groups,
+        tuned=tuple(name for name, found in blends.items() if found.tuned),
+        pull=blends[rung].pull if rung in blends else 0.0,
+        strength=cautious.strength,
+        served_value=float(cautious.values.mean()),
+        served_hurt=cautious.hurt,
+        seconds=trial.seconds,
+        messages=(*trial.messages, *(step.in_words for step in steps)),
+    )
+
+
+def _plain_head(pools: Pools, raw: Matrix, config: BlendConfig) -> BlendHead:
+    """What scales scores and states; columns that never vary are left out by a huge deviation."""
+    columns = raw.astype(np.float64)
+    spread = columns.std(axis=0)
+    spread = np.where(spread > 1e-6, spread, _CONSTANT)
+    return BlendHead(
+        pools.views,
+        bias=np.zeros(len(pools.views), dtype=np.float32),
+        scale=pools.scales(),
+        mean=columns.mean(axis=0).astype(np.float32),
+        spread=spread.astype(np.float32),
+        sigma=config.fine_tune.sigma,
+    )
+
+
+def _check(
+    pools: Pools, raw_states: Matrix, groups: Sequence[str], single_values: Table | None
+) -> None:
+    n = len(pools)
+    if not n:
+        raise InputError("a blend needs at least one judged query, got none")
+    if raw_states.ndim != 2 or len(raw_states) != n or len(groups) != n:
+        raise InputError(
+            f"a blend of {n} queries needs as many states and groups, got {len(raw_states)} "
+            f"and {len(groups)}"
+        )
+    if single_values is not None and (single_values.ndim != 2 or len(single_values) != n):
+        raise InputError(f"values of single actions must have {n} rows, got {single_values.shape}")
+    checked = (pools.scores, raw_states, *(() if single_values is None else (single_values,)))
+    if not all(bool(np.isfinite(numbers).all()) for numbers in checked):
+        raise InputError("scores, states and values of a blend must be finite; some are not")

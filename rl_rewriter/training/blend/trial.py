@@ -1,0 +1,105 @@
+"""Tries every rung of the ladder on queries that it wasn't fitted on."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rl_rewriter.policies.protocols import Values
+from rl_rewriter.rewards.reward import Table
+from rl_rewriter.training.blend.crossfit import (
+    CrossFitted,
+    SameFits,
+    cross_fit_by_query,
+    cross_fit_same_for_all,
+    cross_fit_single,
+)
+from rl_rewriter.training.blend.folds import GroupFolds
+from rl_rewriter.training.blend.ladder import Rung
+from rl_rewriter.training.blend.learner import Learner
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What rungs are worth.
+
+    Attributes:
+        values: Cross-fitted values of those that were tried, prices paid, ``(n,)`` each.
+        blends: The same of blends, with their weights.
+        seconds: Wall time by rung.
+        messages: What a reader should know.
+    """
+
+    values: dict[Rung, Values] = field(default_factory=dict)
+    blends: dict[Rung, CrossFitted] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    messages: list[str] = field(default_factory=list)
+
+    def add(self, rung: Rung, found: CrossFitted, price: float) -> None:
+        """A blend, whose price its values are less."""
+        self.blends[rung] = found
+        self.values[rung] = found.values - price
+
+
+def try_rungs(learner: Learner, folds: GroupFolds, single_values: Table | None) -> Trial:
+    """Cross-fit what there are enough queries for.
+
+    Args:
+        learner: Fits blends.
+        folds: The division.
+        single_values: Metric of every single action, ``(n, m)``, column 0 keep; None for none.
+    """
+    n, n_views = learner.judge.pools.present.shape
+    keep = learner.judge.keep(np.arange(n)) if single_values is None else single_values[:, 0]
+    trial = Trial(values={"keep": np.asarray(keep, dtype=np.float64)})
+    if folds.n_groups < 2:
+        trial.messages.append(
+            "too few queries: at least two groups are needed to learn anything; keep stays"
+        )
+        return trial
+    if single_values is not None:
+        trial.values["single"] = cross_fit_single(single_values, folds)
+    if n_views < 2:
+        trial.messages.append("this retriever has no view beside the query; nothing to blend")
+        return trial
+    least = learner.config.listwise.min_queries
+    if n < least and learner.prior is None:
+        trial.messages.append(
+            f"too few queries: a blend takes at least {least} where there is no prior, got {n}"
+        )
+        return trial
+    started = time.perf_counter()
+    same = cross_fit_same_for_all(learner, folds)
+    trial.add("same_for_all", same.found, learner.config.price)
+    trial.seconds["same_for_all"] = round(time.perf_counter() - started, 3)
+    if learner.config.fine_tune.steps:
+        trial.messages.append(_on_tuning(same))
+    _try_by_query(learner, folds, same, trial)
+    return trial
+
+
+def _try_by_query(learner: Learner, folds: GroupFolds, same: SameFits, trial: Trial) -> None:
+    config = learner.config.by_query
+    n = len(learner.judge.pools)
+    if n < config.min_queries:
+        trial.messages.append(
+            f"too few queries: weights by query take at least {config.min_queries}, got {n}"
+        )
+        return
+    if not config.pulls or not bool(learner.judge.everything.states.any()):
+        trial.messages.append("no weights by query: all queries have the same state")
+        return
+    started = time.perf_counter()
+    found = cross_fit_by_query(learner, folds, same)
+    trial.add("by_query", found, learner.config.price)
+    trial.seconds["by_query"] = round(time.perf_counter() - started, 3)
+
+
+def _on_tuning(same: SameFits) -> str:
+    verb = "kept" if same.found.tuned else "not kept"
+    return (
+        f"tuning the weights for all on the metric was {verb}: {same.tuned:.4f} with it, "
+        f"{same.untuned:.4f} without"
+    )

@@ -1,0 +1,251 @@
+"""A fit that earns its complexity: keep, the best single action, a policy by query, or a blend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rl_rewriter.actions.blend import BLEND, LearnedBlend
+from rl_rewriter.actions.space import ActionSpace
+from rl_rewriter.actions.views import View, look, views_for
+from rl_rewriter.envs.table import RewardTable
+from rl_rewriter.errors import InputError
+from rl_rewriter.features.feature_set import FeatureSet
+from rl_rewriter.policies.protocols import Values
+from rl_rewriter.policies.starting import mostly_policy
+from rl_rewriter.retrieval.evidence import gather
+from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.training.blend.build import build_pools
+from rl_rewriter.training.blend.pools import Pools
+from rl_rewriter.training.blend.report import BlendReport
+from rl_rewriter.training.config import FitConfig
+from rl_rewriter.training.loop import OnLook, Outcome, greedy
+from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows, training_rows
+from rl_rewriter.types import Needs, OnProgress, Qrels, Query, TermStatistics
+
+if TYPE_CHECKING:
+    from rl_rewriter.training.blend.fit import BlendFit
+
+CLEAR = 2.0
+"""Standard errors on the validation queries above which a policy over single actions is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlendedFit:
+    """What came of a fit on all rows of a table.
+
+    Attributes:
+        fitted: Features, table and policy; with a blend, its column stands last in the table, with
+            cross-fitted values, and the policy mostly takes it.
+        blend: The learned action; None where something simpler is served.
+        report: How what was tried compares.
+    """
+
+    fitted: FittedOnRows
+    blend: LearnedBlend | None
+    report: BlendReport
+
+
+def single_actions(space: ActionSpace, config: FitConfig) -> ActionSpace:
+    """The actions beside which a blend is learned; one that was learned before is left out.
+
+    Raises:
+        InputError: Another action has the blend's name.
+    """
+    if config.blend is None:
+        return space
+    own = tuple(action for action in space if not isinstance(action, LearnedBlend))
+    if any(action.name == BLEND for action in own):
+        raise InputError(
+            f"{BLEND!r} is the name of the learned blend: give your action another name, or learn "
+            "none with FitConfig(blend=None)"
+        )
+    return ActionSpace(own)
+
+
+def pools_of(
+    queries: Sequence[Query],
+    retriever: Retriever,
+    statistics: TermStatistics,
+    qrels: Qrels,
+    config: FitConfig,
+) -> Pools | None:
+    """What blends are trained on; None where this retriever can't search any.
+
+    Args:
+        queries: Judged queries, with ids.
+        retriever: Where to search.
+        statistics: Term weights of the collection.
+        qrels: Judgements by query id.
+        config: Settings.
+
+    Raises:
+        CollectionError: The collection cannot be searched.
+    """
+    views = views_for(retriever.offers)
+    if config.blend is None or not views:
+        return None
+    evidence = gather(queries, retriever, statistics, _needs(views))
+    seen = [look(item, views) for item in evidence]
+    possible = np.any([item.present for item in seen], axis=0)
+    views = tuple(view for view, can in zip(views, possible, strict=True) if can)
+    if len(views) < 2:
+        return None
+    seen = [look(item, views) for item in evidence]
+    return build_pools(evidence, seen, views, retriever, qrels, config.blend.pools)
+
+
+def _needs(views: Sequence[View]) -> Needs:
+    return reduce(or_, (view.needs for view in views), Needs.VECTOR | Needs.HISTORY_VECTORS)
+
+
+def fit_blended(
+    table: RewardTable,
+    features: FeatureSet,
+    pools: Pools,
+    groups: Sequence[str],
+    config: FitConfig,
+    *,
+    on_progress: OnProgress = lambda stage, done, total: None,
+    metrics_dir: Path | None = None,
+    on_look: OnLook = lambda update, metrics: None,
+) -> BlendedFit:
+    """Climb as far as cross-fitted gains are clear.
+
+    Where a blend stands, it is served. Where keep or a single action stands, a categorical policy
+    is trained too, and is served if it is clearly better on queries that it hasn't seen.
+
+    Args:
+        table: Outcomes of single actions, with raw states.
+        features: What the states are made of, not fitted.
+        pools: Scored candidates of the same queries.
+        groups: One name a query.
+        config: Settings, a blend's among them.
+        on_progress: Told the number of updates done.
+        metrics_dir: Where metrics of training a policy are written; nowhere by default.
+        on_look: Told what each look at the validation queries found.
+
+    Raises:
+        InputError: There are fewer than two groups.
+        TrainingError: A number stopped being finite.
+    """
+    from rl_rewriter.training.blend.fit import fit_blend
+
+    settings = config.blend
+    assert settings is not None  # whoever has pools has settings
+    settings = replace(settings, metric=config.reward.metric, seed=config.reinforce.seed)
+    net = table.values[:, :1] + table.rewards  # values less prices
+    on_progress("learning a blend", 0, 1)
+    found = fit_blend(pools, table.states, groups, net, settings)
+    on_progress("learning a blend", 1, 1)
+    if found.rung == "single" and _hurts(found.report.served_hurt, config):
+        found = _kept(found)
+    if found.head is not None:
+        return _served_blend(table, features, found, config)
+    rows = training_rows(list(groups), config)
+    learned = fit_on_rows(
+        table,
+        features,
+        rows,
+        config,
+        on_progress=on_progress,
+        metrics_dir=metrics_dir,
+        on_look=on_look,
+    )
+    return _served_single(learned, learned.table.subset(rows[1]), found, config)
+
+
+def _served_blend(
+    table: RewardTable, features: FeatureSet, found: BlendFit, config: FitConfig
+) -> BlendedFit:
+    assert found.head is not None
+    values = np.asarray(found.cross_fitted[found.rung], dtype=np.float64)
+    extended = with_column(table, BLEND, values)
+    fitted = features.fitted_on(table.states, table.weights)
+    index = len(table.action_names)
+    outcome = _constant(extended, index, found, config)
+    scaled = replace(extended, states=fitted.standardised(table.states))
+    return BlendedFit(FittedOnRows(fitted, scaled, outcome), LearnedBlend(found.head), found.report)
+
+
+def _served_single(
+    learned: FittedOnRows, held_out: RewardTable, found: BlendFit, config: FitConfig
+) -> BlendedFit:
+    """The policy over single actions where it is clearly better than the one that stands."""
+    from rl_rewriter.training.blend.caution import hurt_share
+
+    index = (found.single or 0) if found.rung == "single" else 0
+    gain = greedy(learned.outcome.policy, held_out, held_out.rewards)
+    gain = gain - held_out.rewards[:, index]
+    error = gain.std(ddof=1) / len(gain) ** 0.5 if len(gain) > 1 else np.inf
+    hurt = hurt_share(gain + held_out.rewards[:, index], held_out.rewards[:, 0])
+    is_clear = bool(gain.mean() > CLEAR * error and gain.mean() > 0 and not _hurts(hurt, config))
+    told = (
+        f"a policy over single actions {'taken' if is_clear else 'not taken'} over "
+        f"{found.rung}: {gain.mean():+.4f} on {len(gain)} validation queries with a standard error "
+        f"of {error:.4f}, {CLEAR:g} of which it has to be above"
+    )
+    report = replace(found.report, messages=(*found.report.messages, told))
+    if is_clear:
+        return BlendedFit(learned, None, report)
+    outcome = _constant(learned.table, index, found, config)
+    return BlendedFit(replace(learned, outcome=outcome), None, report)
+
+
+def _hurts(share: float, config: FitConfig) -> bool:
+    """Whether more queries fall below keep than may."""
+    limit = config.blend.hurt_limit if config.blend is not None else None
+    return limit is not None and share > limit
+
+
+def _kept(found: BlendFit) -> BlendFit:
+    """Keep instead of a single action that hurts too many queries."""
+    told = f"the best single action isn't served: {found.report.served_hurt:.1%} below keep"
+    report = replace(
+        found.report,
+        rung="keep",
+        served_value=found.report.values["keep"],
+        served_hurt=0.0,
+        messages=(*found.report.messages, told),
+    )
+    return replace(found, rung="keep", report=report)
+
+
+def _constant(table: RewardTable, index: int, found: BlendFit, config: FitConfig) -> Outcome:
+    """The policy that mostly takes what stands."""
+    n_features, n_actions = table.states.shape[1], len(table.action_names)
+    values = found.report.values
+    return Outcome(
+        policy=mostly_policy(index, n_features, n_actions, config.reference_probability),
+        update=0,
+        kl=0.0,
+        validation={
+            "keep": values["keep"],
+            "best_fixed": values.get("single", values["keep"]),
+            "policy": found.report.served_value,
+        },
+    )
+
+
+def with_column(table: RewardTable, name: str, values: Values) -> RewardTable:
+    """A table with one more action, possible everywhere, at its end.
+
+    Args:
+        table: The table.
+        name: Of the action.
+        values: Its metric on every query, ``(n,)``.
+    """
+    column = values[:, None]
+    return replace(
+        table,
+        action_names=(*table.action_names, name),
+        mask=np.concatenate([table.mask, np.ones_like(table.mask[:, :1])], axis=1),
+        values=np.concatenate([table.values, column], axis=1),
+        rewards=np.concatenate([table.rewards, column - table.values[:, :1]], axis=1),
+    )

@@ -1,0 +1,283 @@
+"""Does a fit take a blend where that pays, and what is simpler where it doesn't?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rl_rewriter.actions.blend import LearnedBlend
+from rl_rewriter.actions.feedback import FuseWithBm25
+from rl_rewriter.actions.keep import Keep
+from rl_rewriter.actions.space import ActionSpace
+from rl_rewriter.actions.words import Keywords
+from rl_rewriter.errors import InputError
+from rl_rewriter.policies.checkpoint import Checkpoint
+from rl_rewriter.retrieval.in_memory import Bm25Retriever
+from rl_rewriter.retrieval.over_chroma import chroma_retriever
+from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.retrieval.text_only import TextOnly
+from rl_rewriter.rewards.metrics import Metric
+from rl_rewriter.text.statistics import CollectionStatistics
+from rl_rewriter.training.blend.pools import Pools
+from rl_rewriter.training.blended import fit_blended, pools_of, with_column
+from rl_rewriter.training.config import FitConfig, ReinforceConfig
+from rl_rewriter.training.fit import fit_policy
+from rl_rewriter.training.report import FitReport
+from rl_rewriter.types import Filters, Query, Turn
+from tests.support import Shout, TokenEmbedder, chroma_collection
+from tests.tables import identity_task
+from tests.unit.benchmark.comparison.conftest import features
+from tests.unit.training.blend.parts import SAME_FOR_ALL
+
+QUICK = FitConfig(
+    reinforce=ReinforceConfig(updates=4, evaluate_every=2, warm_up=1), blend=SAME_FOR_ALL
+)
+SINGLE = ActionSpace((Keep(), Keywords()))
+N = 40
+
+
+def corpus(n_words: int = 6) -> tuple[dict[str, str], list[Query], dict[str, dict[str, float]]]:
+    """Documents of words of their own and of others', and questions by two words of their own."""
+    rng = np.random.default_rng(0)
+    documents, queries, qrels = {}, [], {}
+    for number in range(N):
+        name = f"d{number:02}"
+        own = [f"w{number}x{part}" for part in range(n_words)]
+        others = [f"w{rng.integers(N)}x{rng.integers(n_words)}" for _ in range(10)]
+        documents[name] = " ".join([*own, *others])
+        queries.append(Query(f"{own[0]} {own[1]} what about the other", id=f"q{number}"))
+        qrels[f"q{number}"] = {name: 1.0}
+    return documents, queries, qrels
+
+
+DOCUMENTS, QUERIES, QRELS = corpus()
+
+
+@pytest.fixture(scope="module")
+def retriever(tmp_path_factory: pytest.TempPathFactory) -> Retriever:
+    """Few directions for many words: vectors alone find little, words find all."""
+    embedder = TokenEmbedder(6)
+    return chroma_retriever(
+        chroma_collection(DOCUMENTS, embedder),
+        embedder,
+        cache_dir=tmp_path_factory.mktemp("bm25"),
+    )
+
+
+def fit(retriever: Retriever, **changes: Any) -> tuple[Checkpoint, FitReport]:
+    settings: dict[str, Any] = {"actions": SINGLE, "config": QUICK, **changes}
+    queries = settings.pop("queries", QUERIES)
+    return fit_policy(queries, settings.pop("qrels", QRELS), retriever, **settings)
+
+
+def served(checkpoint: Checkpoint) -> str:
+    """What the policy takes where it knows nothing."""
+    columns = len(checkpoint.features.columns)
+    mask = np.ones((1, len(checkpoint.actions)), dtype=np.bool_)
+    distribution = checkpoint.policy.distribution(np.zeros((1, columns), dtype=np.float32), mask)
+    return checkpoint.actions.names[int(distribution.greedy()[0])]
+
+
+def test_a_blend_stands_where_it_pays(retriever: Retriever) -> None:
+    checkpoint, report = fit(retriever)
+    assert report.blend is not None
+    assert report.blend.rung == "same_for_all"
+    assert checkpoint.actions.names == ("keep", "keywords", "blend")
+    assert served(checkpoint) == "blend"
+    assert report.policy_version == checkpoint.version
+    assert report.validation["policy"] > report.validation["best_fixed"] + 0.1
+    [blend] = checkpoint.blends
+    weights = blend.head.weights(blend.head.mean[None], np.ones((1, len(blend.views))) > 0)[0]
+    assert weights[[view.kind == "lexical" for view in blend.views]].sum() > 0.3
+
+
+def test_its_column_holds_values_of_queries_that_it_was_not_fitted_on(
+    retriever: Retriever,
+) -> None:
+    _, report = fit(retriever)
+    assert report.blend is not None
+    table = report.table
+    assert table.action_names[-1] == "blend"
+    assert table.mask[:, -1].all()
+    assert table.values[:, -1].mean() == pytest.approx(report.blend.values["same_for_all"])
+    np.testing.assert_allclose(table.rewards[:, -1], table.values[:, -1] - table.values[:, 0])
+    assert report.best_fixed in SINGLE.names
+
+
+def test_what_is_served_is_worth_what_was_promised(retriever: Retriever) -> None:
+    """Fitted to all queries, it is carried out on all of them: about the cross-fitted value."""
+    from rl_rewriter.envs.retrieval import carry_out
+
+    checkpoint, report = fit(retriever)
+    found = carry_out(
+        QUERIES,
+        retriever,
+        checkpoint.statistics,
+        ActionSpace((Keep(), *checkpoint.blends)),
+        checkpoint.features,
+        depth=10,
+    )
+    values = Metric("ndcg", 10).values(found.judged(QRELS))
+    assert report.blend is not None
+    assert values[:, 0].mean() == pytest.approx(report.blend.values["keep"])
+    assert values[:, 1].mean() == pytest.approx(report.blend.served_value, abs=0.08)
+
+
+def test_keep_stands_where_nothing_is_missing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    exact = [replace(query, text=DOCUMENTS[f"d{row:02}"]) for row, query in enumerate(QUERIES)]
+    retriever = chroma_retriever(
+        chroma_collection(DOCUMENTS), TokenEmbedder(), cache_dir=tmp_path_factory.mktemp("bm25")
+    )
+    checkpoint, report = fit(retriever, queries=exact)
+    assert report.blend is not None
+    assert report.blend.rung == "keep"
+    assert checkpoint.blends == ()
+    assert served(checkpoint) == "keep"
+    assert report.table.action_names == SINGLE.names
+
+
+def test_with_few_queries_the_best_single_action_stands(retriever: Retriever) -> None:
+    space = ActionSpace((Keep(), Keywords(), FuseWithBm25(0.6)))
+    checkpoint, report = fit(retriever, queries=QUERIES[:20], actions=space)
+    assert report.blend is not None
+    assert report.blend.rung == "single"
+    assert served(checkpoint) == "fuse_bm25@0.6"
+    assert checkpoint.actions.names == space.names
+    assert any("a blend takes at least 25" in message for message in report.blend.messages)
+
+
+def test_no_blend_is_learned_where_none_is_asked_for(retriever: Retriever) -> None:
+    checkpoint, report = fit(retriever, config=replace(QUICK, blend=None))
+    assert report.blend is None
+    assert checkpoint.actions.names == SINGLE.names
+
+
+def test_no_blend_is_learned_where_none_can_be_searched() -> None:
+    statistics = CollectionStatistics.from_texts(DOCUMENTS.values())
+    assert pools_of(QUERIES, TextOnly(), statistics, QRELS, QUICK) is None
+
+
+def test_words_alone_are_blended_as_texts() -> None:
+    """Without vectors a blend mixes texts: that of the first documents and the conversation."""
+    retriever = Bm25Retriever(DOCUMENTS)
+    pools = pools_of(QUERIES, retriever, retriever.statistics(), QRELS, QUICK)
+    assert pools is not None
+    assert pools.views == ("query", "expanded")
+    checkpoint, report = fit(retriever)
+    assert report.blend is not None
+    assert {name for blend in checkpoint.blends for name in blend.head.views} <= {*pools.views}
+
+
+def test_views_that_no_query_has_are_no_views(retriever: Retriever) -> None:
+    statistics = CollectionStatistics.from_texts(DOCUMENTS.values())
+    alone = pools_of(QUERIES[:2], retriever, statistics, QRELS, QUICK)
+    assert alone is not None
+    assert not {"history_in_front", "last_answer", "words_of_history"} & {*alone.views}
+    talk = replace(QUERIES[0], history=(Turn("user", "w1x1"),))
+    both = pools_of([talk, *QUERIES[1:2]], retriever, statistics, QRELS, QUICK)
+    assert both is not None
+    assert {*both.views} - {*alone.views} == {"history_in_front", "words_of_history"}
+    row = both.views.index("history_in_front")
+    assert both.present[:, row].tolist() == [True, False]
+
+
+@pytest.mark.parametrize("kind", ["chroma", "bm25"])
+def test_queries_that_find_nothing_are_no_obstacle(retriever: Retriever, kind: str) -> None:
+    searched = retriever if kind == "chroma" else Bm25Retriever(DOCUMENTS)
+    lost = (
+        replace(QUERIES[0], filters=Filters({"tenant": "nobody"}))
+        if kind == "chroma"
+        else replace(QUERIES[0], text="zzz yyy")
+    )
+    checkpoint, report = fit(searched, queries=[lost, *QUERIES[1:]])
+    assert report.table.query_ids[0] == "q0"
+    assert not report.table.values[0].any()
+    assert np.isfinite(report.table.values).all()
+    for blend in checkpoint.blends:
+        assert np.isfinite(blend.head.bias).all()
+
+
+def test_a_blend_is_learned_anew_and_not_beside_an_older_one(retriever: Retriever) -> None:
+    before, _ = fit(retriever)
+    again, _ = fit(retriever, actions=before.actions)
+    assert again.actions.names == before.actions.names
+    assert again.version == before.version
+
+
+def test_its_name_is_taken(retriever: Retriever) -> None:
+    own = SINGLE.extended([Shout(name="blend")])
+    with pytest.raises(InputError, match="'blend' is the name of the learned blend") as caught:
+        fit(retriever, actions=own)
+    assert "\n" not in str(caught.value)
+    checkpoint, _ = fit(retriever, actions=own, config=replace(QUICK, blend=None))
+    assert "blend" in checkpoint.actions.names
+
+
+def without_gains(n: int) -> Pools:
+    """Pools of queries whose relevant documents no view finds: no blend is worth anything."""
+    rng = np.random.default_rng(0)
+    return Pools(
+        views=("query", "words"),
+        is_lexical=np.asarray([False, True]),
+        scores=rng.standard_normal((n, 5, 2)).astype(np.float32),
+        mask=np.ones((n, 5), dtype=np.bool_),
+        gains=np.zeros((n, 5), dtype=np.float32),
+        ideal=np.ones((n, 1)),
+        n_relevant=np.ones(n),
+        present=np.ones((n, 2), dtype=np.bool_),
+    )
+
+
+@pytest.mark.parametrize("updates", [2, 400])
+def test_a_policy_over_single_actions_is_taken_where_it_is_clearly_better(updates: int) -> None:
+    table = identity_task(120, 3)
+    config = replace(
+        QUICK,
+        reinforce=ReinforceConfig(
+            updates=updates, evaluate_every=max(1, updates // 10), warm_up=1, learning_rate=0.02
+        ),
+    )
+    groups = [f"g{row}" for row in range(len(table))]
+    found = fit_blended(
+        table, features(table.states.shape[1]), without_gains(len(table)), groups, config
+    )
+    assert found.blend is None
+    assert found.report.rung in ("keep", "single")
+    distribution = found.fitted.outcome.policy.distribution(
+        found.fitted.table.states, found.fitted.table.mask
+    )
+    taken = set(distribution.greedy().tolist())
+    told = found.report.messages[-1]
+    if updates == 2:
+        assert len(taken) == 1
+        assert told.startswith("a policy over single actions not taken over")
+    else:
+        assert taken == {0, 1, 2}
+        assert told.startswith("a policy over single actions taken over")
+
+
+def test_one_more_column() -> None:
+    table = identity_task(4, 2)
+    found = with_column(table, "blend", np.asarray([0.1, 0.2, 0.3, 0.4]))
+    assert found.action_names == (*table.action_names, "blend")
+    assert found.values[:, 2].tolist() == [0.1, 0.2, 0.3, 0.4]
+    np.testing.assert_allclose(found.rewards[:, 2], found.values[:, 2] - found.values[:, 0])
+    np.testing.assert_array_equal(found.values[:, :2], table.values)
+
+
+def test_a_checkpoint_serves_it(retriever: Retriever) -> None:
+    from rl_rewriter.policies.decider import Decider
+
+    checkpoint, _ = fit(retriever)
+    assert isinstance(checkpoint.actions[2], LearnedBlend)
+    decision = Decider(checkpoint).plan(QUERIES[0], retriever).decision
+    assert decision.action == "blend"
+    assert decision.rewrite.vector is not None
+    assert decision.rewrite.lexical_weight > 0
+    # A retriever of texts alone can't do it: masked before anything is drawn.
+    plan = Decider(checkpoint).plan(QUERIES[0], retriever, allowed=TextOnly().offers)
+    assert plan.decision.action != "blend"
+    assert "blend" not in plan.decision.preferences
