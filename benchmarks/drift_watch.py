@@ -67,7 +67,7 @@ def main() -> None:
         started = time.perf_counter()
         watch(request)
         called = time.perf_counter()
-        watch.feedback(Feedback(f"d{row}", float(row % 3 > 0), "thumb", 1.8e9 + row))
+        watch.on_feedback(Feedback(f"d{row}", float(row % 3 > 0), "thumb", 1.8e9 + row))
         calls[row], answers[row] = called - started, time.perf_counter() - called
         time.sleep(0.0002)  # as if a chain had something to do
     rows = [

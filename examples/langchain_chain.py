@@ -7,6 +7,7 @@ import json
 import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
 from langchain_chroma import Chroma
 from langchain_core.documents import Document
@@ -16,7 +17,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableParallel, RunnablePassthrough
 
 import rl_rewriter
-from rl_rewriter import RLQueryRewriter
+from rl_rewriter import Budget, RLQueryRewriter
 from rl_rewriter.integrations.langchain import RewritingRetriever
 
 CORPUS = Path(rl_rewriter.__file__).parent / "demo" / "corpus" / "en" / "corpus.jsonl"
@@ -39,11 +40,13 @@ def main(policy: str | None = None) -> None:
     store = Chroma("help", HashedWords(), collection_configuration={"hnsw": {"space": "cosine"}})
     store.add_documents([Document(page_content=e["text"], id=e["_id"]) for e in entries])
 
-    log = "decisions.jsonl"
-    rewriter = RLQueryRewriter.load(policy, log=log) if policy else RLQueryRewriter(log=log)
+    # Patient, so that this decides alike on a busy machine; the default is a second a request.
+    settings: dict[str, Any] = {"log": "decisions.jsonl", "budget": Budget(seconds=30.0)}
+    rewriter = RLQueryRewriter.load(policy, **settings) if policy else RLQueryRewriter(**settings)
     retriever = RewritingRetriever(
         rewriter=rewriter, base_retriever=store.as_retriever(), tag_documents=True
     )
+    retriever.warm_up()  # when the service starts: the first question finds the BM25 index open
     prompt = ChatPromptTemplate.from_template("Answer from {context}: {question}")
     llm = FakeListLLM(responses=["Under Account > Personal details > E-mail address."])
     found = RunnableParallel(context=retriever, question=RunnablePassthrough())

@@ -4,6 +4,7 @@ import json
 import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
 import chromadb
 from llama_index.core import StorageContext, VectorStoreIndex
@@ -14,7 +15,7 @@ from llama_index.core.schema import TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 import rl_rewriter.demo
-from rl_rewriter import RLQueryRewriter
+from rl_rewriter import Budget, RLQueryRewriter
 from rl_rewriter.integrations.llama_index import RewritingRetriever, chat_history, last_decision
 
 CORPUS = Path(rl_rewriter.demo.__file__).parent / "corpus" / "en" / "corpus.jsonl"
@@ -43,9 +44,11 @@ def main(policy: str | None = None) -> None:
     nodes = [TextNode(id_=e["_id"], text=e["text"]) for e in entries]
     index = VectorStoreIndex(nodes, storage_context=storage, embed_model=HashedWords())
 
-    log = "decisions.jsonl"
-    rewriter = RLQueryRewriter.load(policy, log=log) if policy else RLQueryRewriter(log=log)
+    # Patient, so that this decides alike on a busy machine; the default is a second a request.
+    settings: dict[str, Any] = {"log": "decisions.jsonl", "budget": Budget(seconds=30.0)}
+    rewriter = RLQueryRewriter.load(policy, **settings) if policy else RLQueryRewriter(**settings)
     retriever = RewritingRetriever(rewriter, index.as_retriever(similarity_top_k=3))
+    retriever.warm_up()  # when the service starts: the first query finds the BM25 index open
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
     with chat_history(["I have a new job.", "How can I help?"]):  # or memory= of a chat engine
         answer = engine.query("how do I change my email address?")

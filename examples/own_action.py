@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from rl_rewriter import Evidence, Needs, Query, Rewrite, RLQueryRewriter, default_actions
+from rl_rewriter import Budget, Evidence, Needs, Query, Rewrite, RLQueryRewriter, default_actions
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
 from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
@@ -55,7 +55,8 @@ def main(folder: Path) -> None:
     print("validation:", rewriter.fit(queries, qrels, config=config).validation)
     rewriter.save(folder)
 
-    loaded = RLQueryRewriter.load(folder, retriever=retriever, actions=[SpellOut()])
+    patient = Budget(seconds=None)  # so that this decides alike on any machine; else it's a second
+    loaded = RLQueryRewriter.load(folder, retriever=retriever, actions=[SpellOut()], budget=patient)
     for question in ("who grants vpn", "who grants virtual private network"):
         decision = loaded.decide(question)
         print(f"{question!r} -> {decision.action}: {decision.rewrite.text!r}")

@@ -10,7 +10,7 @@ from pathlib import Path
 import chromadb
 
 import rl_rewriter
-from rl_rewriter import FitConfig, ReinforceConfig, RLQueryRewriter
+from rl_rewriter import Budget, FitConfig, ReinforceConfig, RLQueryRewriter
 from rl_rewriter.benchmark.collections.read import read_collection
 from rl_rewriter.retrieval.embedders import load_embedder
 
@@ -26,7 +26,9 @@ def main(folder: Path) -> None:
     collection.add(ids=ids, documents=texts, embeddings=embedder.embed_documents(texts))
 
     log = folder / "decisions.jsonl"
-    rewriter = RLQueryRewriter.from_chroma(collection, embedder, log=log, seed=0)
+    patient = Budget(seconds=None)  # so that this decides alike on any machine; else it's a second
+    rewriter = RLQueryRewriter.from_chroma(collection, embedder, log=log, seed=0, budget=patient)
+    rewriter.warm_up()  # when a service starts: opens the BM25 index, embeds a text
     print("before training:", rewriter.decide("How do I get my money back?").reason)
 
     # Queries with ids (or id -> text), and judgements: query id -> document id -> grade.
@@ -45,7 +47,7 @@ def main(folder: Path) -> None:
     print("found:", *found.ranking.ids)
 
     rewriter.save(folder / "policy")
-    again = RLQueryRewriter.load(folder / "policy", retriever=rewriter.retriever)
+    again = RLQueryRewriter.load(folder / "policy", retriever=rewriter.retriever, budget=patient)
     same = again.decide("and who pays for it?", history=history).action == decision.action
     print("loaded policy decides alike:", same)
 

@@ -148,8 +148,10 @@ class CaptureLog:
         """Count a failure of ours; the first one is told."""
         with self._counting:
             self.failures += 1
-            level = logging.WARNING if self.failures == 1 else logging.DEBUG
-        _logger.log(level, "a retrieval was not captured: %s: %s", type(error).__name__, error)
+            is_first = self.failures == 1
+        if is_first:  # by its type alone: its text may hold words of the query
+            _logger.warning("a retrieval was not captured: %s", type(error).__name__)
+        _logger.debug("a retrieval was not captured", exc_info=error)
 
     def _write(
         self, run: OpenRun, asked: Asked, documents: Documents | None, root: OpenRun

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.callbacks.manager import BaseRunManager
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, RetrieverLike
@@ -43,11 +44,13 @@ class Call:
         request: The question.
         base: The wrapped retriever, as it would be invoked without us.
         limit: Documents wanted, also of a retriever that can't be told; None for all it returns.
+        is_heard: Whether a callback may hear of child runs.
     """
 
     request: Request
     base: Base
     limit: int | None
+    is_heard: bool = True
 
     @classmethod
     def opened(
@@ -71,7 +74,9 @@ class Call:
         if limit is not None and _takes_arguments(retriever):
             forwarded["k"] = limit
         request = request_of(rewriter, query, history, run, settings, explore=explore)
-        return cls(request, Base(retriever, config, forwarded), limit)
+        # A child run has the callbacks that it inherits, and those that every run has.
+        is_heard = bool(run.handlers or run.inheritable_handlers)
+        return cls(request, Base(retriever, config, forwarded), limit, is_heard)
 
     def prepare(self) -> Search:
         """Decide, and say what to invoke; whatever fails here leads to the question as asked."""
@@ -98,14 +103,33 @@ class Call:
         is_cut = self.limit is not None and isinstance(documents, list)
         return documents[: self.limit] if is_cut else documents
 
+    def invoked(self, search: Search) -> list[Document]:
+        """What a search finds, as a child run where anyone could hear of it."""
+        if self._is_silent(search):
+            return search.runnable.found  # type: ignore[no-any-return]  # a ChildSearch
+        found: list[Document] = search.runnable.invoke(search.text, search.config, **search.kwargs)
+        return found
+
+    async def ainvoked(self, search: Search) -> list[Document]:
+        """As :meth:`invoked`; the event loop is free meanwhile."""
+        if self._is_silent(search):
+            return search.runnable.found  # type: ignore[no-any-return]  # a ChildSearch
+        invoked = search.runnable.ainvoke(search.text, search.config, **search.kwargs)
+        found: list[Document] = await invoked
+        return found
+
+    def _is_silent(self, search: Search) -> bool:
+        """Whether a child run would return what was found already, and nobody would know."""
+        return not (self.is_heard or search.is_bases_own or _has_callbacks(search.config))
+
     def _search(self, request: Request) -> Search:
         return route_for(self.base).search(request)
 
 
-def scored(search: Search, documents: Any) -> list[ScoredDocument]:
-    """Documents as the decision log takes them; none of what is no list of documents."""
+def scored(search: Search, documents: Any) -> list[ScoredDocument] | None:
+    """Documents as the decision log takes them; None of what is no list of documents."""
     if not isinstance(documents, list):
-        return []
+        return None
     found = [document for document in documents if isinstance(document, Document)]
     return [ScoredDocument(name, search.scores.get(name)) for name in map(_name_of, found)]
 
@@ -142,20 +166,23 @@ def route_for(base: Base) -> Route:
     inner = base.unwrapped()
     target = inner.runnable
     search_kwargs = {**(getattr(target, "search_kwargs", None) or {}), **inner.kwargs}
-    hidden = is_restricted(base.runnable, base.config.get("configurable"))
-    by_text = TextRoute(base, filtered=restricts(search_kwargs) or hidden)
     if not isinstance(target, VectorStoreRetriever):
-        return by_text
+        return _by_text(base, search_kwargs)
     if target.search_type != "similarity":
         return LeftAlone(base, "search_type")
     if not _searches_plainly(target):
-        return by_text
+        return _by_text(base, search_kwargs)
     if is_plain_chroma(target.vectorstore):
         route = chroma_route(base, target, inner.config, search_kwargs)
         return route or LeftAlone(base, "search_kwargs")
     if _searchable_by_vector(target.vectorstore):
         return BlendRoute(base, target, inner.config, search_kwargs)
-    return by_text
+    return _by_text(base, search_kwargs)
+
+
+def _by_text(base: Base, search_kwargs: Mapping[str, Any]) -> TextRoute:
+    hidden = is_restricted(base.runnable, base.config.get("configurable"))
+    return TextRoute(base, filtered=restricts(search_kwargs) or hidden)
 
 
 def _searches_plainly(target: VectorStoreRetriever) -> bool:
@@ -176,6 +203,13 @@ def _searchable_by_vector(store: VectorStore) -> bool:
         for name in ("similarity_search", "similarity_search_by_vector")
     ]
     return owners[0] is owners[1] and owners[0] is not VectorStore and store.embeddings is not None
+
+
+def _has_callbacks(config: RunnableConfig) -> bool:
+    callbacks = config.get("callbacks")
+    if isinstance(callbacks, BaseCallbackManager):
+        return bool(callbacks.handlers or callbacks.inheritable_handlers)
+    return callbacks is not None
 
 
 def _takes_arguments(retriever: RetrieverLike) -> bool:

@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from rl_rewriter.caching.default import default_cache
+from rl_rewriter.forks import renewed_after_fork
 from rl_rewriter.integrations._langchain_routes import Base, Search, child_search
 from rl_rewriter.integrations._serving import Request
 from rl_rewriter.policies.decider import Plan
@@ -44,12 +45,17 @@ class ChromaRoute:
     k: int
     filters: Filters | None
 
+    @property
+    def retriever(self) -> Retriever:
+        """What we search."""
+        return _retrievers.over(self.target.vectorstore)
+
     def search(self, request: Request) -> Search:
         """What our search found; the wrapped retriever where it is to search the question.
 
         All actions are possible, on evidence of the filtered collection.
         """
-        retriever, ticket = _retrievers.over(self.target.vectorstore), request.ticket
+        retriever, ticket = self.retriever, request.ticket
         ticket.meter.serves_first = True
         plan: Plan = request.plan_vector(retriever, self.k, self.filters)
         found, ranking = searched(plan, retriever, self.k, ticket.meter)
@@ -96,10 +102,15 @@ class _Retrievers:
     """One retriever a vector store, for as long as the store lives: it holds the BM25 index."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._opened: WeakKeyDictionary[VectorStore, tuple[Any, Any, Retriever]] = (
             WeakKeyDictionary()
         )
+        self.renew()
+        renewed_after_fork(self)
+
+    def renew(self) -> None:
+        """A lock that nobody holds."""
+        self._lock = threading.Lock()
 
     def over(self, store: Any) -> Retriever:
         """The store's retriever; a new one where its collection was reset."""

@@ -39,8 +39,8 @@ def dispatch_decision(
         n_documents: Documents handed over; None where a text was handed on.
     """
     try:
-        manager = run.get_child()
-        if manager.handlers:
+        if run.inheritable_handlers:
+            manager = run.get_child()
             data = _data(decision, n_documents)
             dispatch_custom_event(EVENT, data, config={"callbacks": manager})
     except Exception as error:
@@ -52,8 +52,8 @@ async def adispatch_decision(
 ) -> None:
     """As :func:`dispatch_decision`, on the event loop."""
     try:
-        manager = run.get_child()
-        if manager.handlers:
+        if run.inheritable_handlers:
+            manager = run.get_child()
             data = _data(decision, n_documents)
             await adispatch_custom_event(EVENT, data, config={"callbacks": manager})
     except Exception as error:

@@ -17,10 +17,12 @@ from langchain_core.runnables.config import merge_configs
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStoreRetriever
 
+from rl_rewriter.caching.default import default_cache
 from rl_rewriter.integrations._serving import Request
 from rl_rewriter.policies.spending import OverBudgetError
 from rl_rewriter.retrieval.embedders import as_embedder
 from rl_rewriter.retrieval.resolving import resolve_vectors
+from rl_rewriter.retrieval.serving_embedder import ServingEmbedder
 from rl_rewriter.types import Needs, Rewrite, RewriteDecision
 
 
@@ -147,7 +149,9 @@ class BlendRoute:
         embeddings = store.embeddings
         if embeddings is None:
             raise TypeError("the vector store has no embeddings")
-        [vector] = resolve_vectors([rewrite], as_embedder(embeddings).embed_queries)
+        cache = default_cache()
+        embedder = as_embedder(embeddings) if cache is None else ServingEmbedder(embeddings, cache)
+        [vector] = resolve_vectors([rewrite], embedder.embed_queries)
         found = store.similarity_search_by_vector(vector.tolist(), **self.search_kwargs)
         if not all(isinstance(document, Document) for document in found):
             raise TypeError("the vector store found something that is no document")

@@ -18,7 +18,9 @@ from llama_index.core.vector_stores.types import (
 )
 
 from rl_rewriter.caching.default import default_cache
+from rl_rewriter.forks import renewed_after_fork
 from rl_rewriter.integrations._llama_index_cache import CachedModel, cached_search
+from rl_rewriter.integrations._llama_index_first import FirstSearch
 from rl_rewriter.integrations._llama_index_route import (
     QueryEmbeddings,
     Route,
@@ -38,8 +40,34 @@ from rl_rewriter.types import Filters, Ranking, Rewrite
 
 _CHROMA_STORE = "llama_index.vector_stores.chroma.base"
 
-_bm25: WeakKeyDictionary[RLQueryRewriter, dict[str, tuple[Any, ChromaBm25]]] = WeakKeyDictionary()
-_bm25_lock = threading.Lock()
+
+class _Indexes:
+    """One index a collection for all retrievers of a rewriter: they are often made per request."""
+
+    def __init__(self) -> None:
+        self._opened: WeakKeyDictionary[RLQueryRewriter, dict[str, tuple[Any, ChromaBm25]]] = (
+            WeakKeyDictionary()
+        )
+        self.renew()
+        renewed_after_fork(self)
+
+    def renew(self) -> None:
+        """A lock that nobody holds."""
+        self._lock = threading.Lock()
+
+    def over(self, collection: Any, rewriter: RLQueryRewriter) -> ChromaBm25:
+        """The collection's index; a new one where another client opened it."""
+        client, name = getattr(collection, "_client", None), str(collection.id)
+        with self._lock:
+            indexes = self._opened.setdefault(rewriter, {})
+            opened_by, index = indexes.get(name, (None, None))
+            if index is None or opened_by is not client:
+                index = ChromaBm25(collection)
+                indexes[name] = (client, index)
+            return index
+
+
+_indexes = _Indexes()
 
 
 def is_over_chroma(base: VectorIndexRetriever) -> bool:
@@ -63,8 +91,9 @@ def chroma_route(base: VectorIndexRetriever, rewriter: RLQueryRewriter) -> Route
     collection = base._vector_store.client
     cache, model = default_cache(), base._embed_model
     embeddings = QueryEmbeddings(model if cache is None else CachedModel(model, cache))
-    dense = ChromaRetriever(collection, embeddings.embedder)
-    index = _shared_bm25(rewriter, collection)
+    first = FirstSearch(collection, embeddings.known)
+    dense = ChromaRetriever(first, embeddings.embedder)
+    index = _indexes.over(collection, rewriter)
     hybrid = HybridRetriever(dense, index)
     searched = hybrid if cache is None else cached_search(cache, hybrid, index, collection, model)
 
@@ -79,10 +108,14 @@ def chroma_route(base: VectorIndexRetriever, rewriter: RLQueryRewriter) -> Route
         return base, with_text(bundle, rewrite.text, vector.tolist())
 
     def plan(request: Request) -> Plan:
+        first.expect(request.query.text)
+        request.ticket.meter.serves_first = True
         planned: Plan = request.plan_vector(searched, base.similarity_top_k, filters)
         return planned
 
-    return Route(base, plan, rewritten, embeddings.known)
+    return Route(
+        base, plan, rewritten, embeddings.known, searched, found=lambda: first.serving(base)
+    )
 
 
 def _chroma_filters(base: VectorIndexRetriever) -> Filters | None:
@@ -104,18 +137,6 @@ def _chroma_filters(base: VectorIndexRetriever) -> Filters | None:
             raise ValueError("this version of ChromaVectorStore translates filters elsewhere")
         where = translate(base._filters)
     return Filters(where=where, where_document=where_document)
-
-
-def _shared_bm25(rewriter: RLQueryRewriter, collection: Any) -> ChromaBm25:
-    """One index a collection for all retrievers of a rewriter: they are often made per request."""
-    client = getattr(collection, "_client", None)
-    with _bm25_lock:
-        indexes = _bm25.setdefault(rewriter, {})
-        opened_by, index = indexes.get(str(collection.id), (None, None))
-        if index is None or opened_by is not client:
-            index = ChromaBm25(collection)
-            indexes[str(collection.id)] = (client, index)
-        return index
 
 
 def _serving(base: VectorIndexRetriever, ranking: Ranking) -> VectorIndexRetriever:

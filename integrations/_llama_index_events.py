@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.event_handlers import NullEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 
 from rl_rewriter.telemetry.attributes import decision_fields
@@ -50,7 +52,19 @@ def dispatch_decision(decision: RewriteDecision, *, n_documents: int | None = No
         n_documents: Documents handed over; None where a text was handed on.
     """
     try:
+        if not _is_heard():
+            return
         fields = {**decision_fields(decision), "n_documents": n_documents}
         _dispatcher.event(RewriteDecisionEvent.model_validate(fields))
     except Exception as error:
         _logger.warning("an event of a decision was not dispatched: %s", type(error).__name__)
+
+
+def _is_heard() -> bool:
+    """Whether any handler would do something with an event."""
+    here: Any = _dispatcher
+    while here is not None:
+        if any(type(handler) is not NullEventHandler for handler in here.event_handlers):
+            return True
+        here = here.parent if here.propagate else None
+    return False

@@ -10,12 +10,13 @@ from rl_rewriter.integrations._context import DECISION_ID
 from rl_rewriter.types import ScoredDocument
 
 
-def as_documents(nodes: Any) -> list[ScoredDocument]:
-    """Ids and scores, None where a retriever gives no score; none of what is no list of nodes."""
-    found = nodes if isinstance(nodes, list) else []
+def as_documents(nodes: Any) -> list[ScoredDocument] | None:
+    """Ids and scores, None where a retriever gives no score; None of what is no list of nodes."""
+    if not isinstance(nodes, list):
+        return None
     return [
         ScoredDocument(node.node.node_id, node.score)
-        for node in found
+        for node in nodes
         if isinstance(node, NodeWithScore)
     ]
 

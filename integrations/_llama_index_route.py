@@ -9,15 +9,19 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
+from rl_rewriter.caching.default import default_cache
+from rl_rewriter.integrations._llama_index_cache import CachedModel
 from rl_rewriter.integrations._serving import Request
 from rl_rewriter.policies.decider import Plan
 from rl_rewriter.policies.retrieving import is_kept
 from rl_rewriter.retrieval.embedders import FunctionEmbedder
+from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.retrieval.resolving import resolve_vectors
 from rl_rewriter.types import Rewrite, RewriteDecision
 
@@ -43,10 +47,16 @@ class QueryEmbeddings:
         )
 
     def _queries(self, texts: list[str]) -> list[list[float]]:
-        for text in texts:
-            if text not in self.known:
-                self.known[text] = self._model.get_agg_embedding_from_queries([text])
-        return [self.known[text] for text in texts]
+        return [self._query(text) for text in texts]
+
+    def _query(self, text: str) -> list[float]:
+        known = self.known.get(text)
+        if known is not None:
+            return known
+        vector: list[float] = self._model.get_agg_embedding_from_queries([text])
+        if np.isfinite(vector).all():  # else the wrapped retriever is to embed for itself
+            self.known[text] = vector
+        return vector
 
 
 @dataclass(frozen=True)
@@ -58,12 +68,17 @@ class Route:
         plan: Decides for a request, among what can be carried out here.
         rewritten: From a rewrite and the caller's bundle to what is called.
         known: Embeddings that were made while deciding.
+        retriever: What we search ourselves; None where the base alone is searched.
+        found: The base, finding what the query's own search found while deciding; None where
+            nothing was found.
     """
 
     base: BaseRetriever
     plan: Callable[[Request], Plan]
     rewritten: Callable[[Rewrite, QueryBundle], Target]
     known: dict[str, list[float]] = field(default_factory=dict)
+    retriever: Retriever | None = None
+    found: Callable[[], BaseRetriever | None] = lambda: None
 
     def target(self, decision: RewriteDecision, bundle: QueryBundle) -> Target:
         """What is called for a decision."""
@@ -76,7 +91,7 @@ class Route:
         embedding = bundle.embedding
         if embedding is None:
             embedding = self.known.get(bundle.query_str)
-        return as_asked(self.base, bundle, embedding)
+        return as_asked(self.found() or self.base, bundle, embedding)
 
 
 def as_asked(
@@ -99,7 +114,8 @@ def text_route(base: BaseRetriever, plan: Callable[[Request], Plan]) -> Route:
 
 def blend_route(base: VectorIndexRetriever, plan: Callable[[Request], Plan]) -> Route:
     """Search by one text, or by the mixed embeddings of several."""
-    embeddings = QueryEmbeddings(base._embed_model)
+    cache, model = default_cache(), base._embed_model
+    embeddings = QueryEmbeddings(model if cache is None else CachedModel(model, cache))
 
     def rewritten(rewrite: Rewrite, bundle: QueryBundle) -> Target:
         if len(rewrite.texts) == 1:

@@ -29,9 +29,10 @@ from langchain_core.runnables import RunnableConfig, RunnableSerializable, ensur
 from pydantic import ConfigDict
 
 from rl_rewriter.integrations._context import DECISION_ID, last_decision
-from rl_rewriter.integrations._langchain_call import SETTINGS, Call, request_of, scored
+from rl_rewriter.integrations._langchain_call import SETTINGS, Call, request_of, route_for, scored
+from rl_rewriter.integrations._langchain_chroma import ChromaRoute
 from rl_rewriter.integrations._langchain_events import adispatch_decision, dispatch_decision
-from rl_rewriter.integrations._langchain_routes import Search
+from rl_rewriter.integrations._langchain_routes import Base
 from rl_rewriter.integrations._serving import Request, number_of
 from rl_rewriter.rewriter import RLQueryRewriter
 from rl_rewriter.types import RewriteDecision
@@ -145,6 +146,15 @@ class RewritingRetriever(BaseRetriever):
     explore: bool = False
     k: int | None = None
 
+    def warm_up(self) -> bool:
+        """Do now what the first question would wait for: open the BM25 index, embed, search.
+
+        See :meth:`rl_rewriter.rewriter.RLQueryRewriter.warm_up`.
+        """
+        route = route_for(Base(self.base_retriever, {}, {}))
+        retriever = route.retriever if isinstance(route, ChromaRoute) else None
+        return bool(self.rewriter.warm_up(retriever))
+
     def invoke(
         self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
@@ -165,16 +175,18 @@ class RewritingRetriever(BaseRetriever):
         with request.ticket:
             search = call.prepare()
             try:
-                documents = call.cut(_invoked(search))
+                documents = call.cut(call.invoked(search))
             except Exception as error:
                 search = call.instead_of(search, error)
-                documents = call.cut(_invoked(search))
-            recorded = request.record(search.decision, scored(search, documents))
+                documents = call.cut(call.invoked(search))
+            found = scored(search, documents)
+            recorded = request.record(search.decision, found or ())
             if recorded.is_void:
-                documents = call.cut(_invoked(call.base.search(recorded.decision)))
-            n_documents = number_of(documents)
-            request.ticket.finish(recorded.decision, n_documents)
-        dispatch_decision(recorded.decision, run_manager, n_documents=n_documents)
+                search = call.base.search(recorded.decision)
+                documents = call.cut(call.invoked(search))
+                found = scored(search, documents)
+            request.ticket.finish(recorded.decision, found)
+        dispatch_decision(recorded.decision, run_manager, n_documents=number_of(found))
         return self._handed_over(request, recorded.decision, documents)
 
     async def _aget_relevant_documents(
@@ -185,16 +197,18 @@ class RewritingRetriever(BaseRetriever):
         with request.ticket:
             search = await call.aprepare()
             try:
-                documents = call.cut(await _ainvoked(search))
+                documents = call.cut(await call.ainvoked(search))
             except Exception as error:
                 search = call.instead_of(search, error)
-                documents = call.cut(await _ainvoked(search))
-            recorded = await request.arecord(search.decision, scored(search, documents))
+                documents = call.cut(await call.ainvoked(search))
+            found = scored(search, documents)
+            recorded = await request.arecord(search.decision, found or ())
             if recorded.is_void:
-                documents = call.cut(await _ainvoked(call.base.search(recorded.decision)))
-            n_documents = number_of(documents)
-            await request.ticket.afinish(recorded.decision, n_documents)
-        await adispatch_decision(recorded.decision, run_manager, n_documents=n_documents)
+                search = call.base.search(recorded.decision)
+                documents = call.cut(await call.ainvoked(search))
+                found = scored(search, documents)
+            await request.ticket.afinish(recorded.decision, found)
+        await adispatch_decision(recorded.decision, run_manager, n_documents=number_of(found))
         return self._handed_over(request, recorded.decision, documents)
 
     def _call(
@@ -274,17 +288,6 @@ def create_history_aware_rewriting_retriever(
 def _decided(request: Request) -> RewriteDecision:
     decision: RewriteDecision = request.plan_text().decision
     return decision
-
-
-def _invoked(search: Search) -> list[Document]:
-    found: list[Document] = search.runnable.invoke(search.text, search.config, **search.kwargs)
-    return found
-
-
-async def _ainvoked(search: Search) -> list[Document]:
-    invoked = search.runnable.ainvoke(search.text, search.config, **search.kwargs)
-    found: list[Document] = await invoked
-    return found
 
 
 def _question(values: Mapping[str, Any]) -> Any:

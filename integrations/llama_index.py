@@ -37,6 +37,7 @@ from rl_rewriter.integrations._serving import Request, number_of
 from rl_rewriter.policies.retrieving import is_kept
 from rl_rewriter.policies.spending import OverBudgetError
 from rl_rewriter.rewriter import RLQueryRewriter
+from rl_rewriter.serving.reasons import failure_of
 from rl_rewriter.types import RewriteDecision
 
 __all__ = [
@@ -154,6 +155,14 @@ class RewritingRetriever(BaseRetriever):
         self._explore = explore
         super().__init__(callback_manager=getattr(retriever, "callback_manager", None))
 
+    def warm_up(self) -> bool:
+        """Do now what the first query would wait for: open the BM25 index, embed, search.
+
+        See :meth:`rl_rewriter.rewriter.RLQueryRewriter.warm_up`.
+        """
+        route = find_route(self._retriever, self._rewriter, QueryBundle("warm up"))
+        return bool(self._rewriter.warm_up(route.retriever))
+
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         request = self._request(query_bundle, turns_of(self._memory))
         with request.ticket:
@@ -163,12 +172,13 @@ class RewritingRetriever(BaseRetriever):
             except Exception as error:
                 search = search.instead(request, error)
                 nodes = _called(search.target)
-            recorded = request.record(search.decision, as_documents(nodes))
+            found = as_documents(nodes)
+            recorded = request.record(search.decision, found or ())
             if recorded.is_void:
                 nodes = _called(search.original or search.target)
-            n_documents = number_of(nodes)
-            request.ticket.finish(recorded.decision, n_documents)
-        dispatch_decision(recorded.decision, n_documents=n_documents)
+                found = as_documents(nodes)
+            request.ticket.finish(recorded.decision, found)
+        dispatch_decision(recorded.decision, n_documents=number_of(found))
         return self._handed_over(request, recorded.decision, nodes)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -181,12 +191,13 @@ class RewritingRetriever(BaseRetriever):
             except Exception as error:
                 search = search.instead(request, error)
                 nodes = await aretrieve(search.target)
-            recorded = await request.arecord(search.decision, as_documents(nodes))
+            found = as_documents(nodes)
+            recorded = await request.arecord(search.decision, found or ())
             if recorded.is_void:
                 nodes = await aretrieve(search.original or search.target)
-            n_documents = number_of(nodes)
-            await request.ticket.afinish(recorded.decision, n_documents)
-        dispatch_decision(recorded.decision, n_documents=n_documents)
+                found = as_documents(nodes)
+            await request.ticket.afinish(recorded.decision, found)
+        dispatch_decision(recorded.decision, n_documents=number_of(found))
         return self._handed_over(request, recorded.decision, nodes)
 
     def _request(self, bundle: QueryBundle, history: Any) -> Request:
@@ -201,8 +212,12 @@ class RewritingRetriever(BaseRetriever):
         def search(request: Request) -> _Search:
             route = find_route(base, self._rewriter, bundle)
             decision = route.plan(request).decision
+            if failure_of(decision.reason):  # nothing that was found on the way is to be trusted
+                return _Search(decision, as_asked(base, bundle))
             if is_kept(decision):
-                return _Search(decision, route.original(bundle))
+                target = route.original(bundle)
+                request.ticket.meter.replaced = int(target[0] is not base)
+                return _Search(decision, target)
             try:
                 request.ticket.meter.search_rewrite(decision.rewrite)
                 target = route.target(decision, bundle)

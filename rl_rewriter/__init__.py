@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rl_rewriter.actions import Action, ActionSpace, default_actions
+    from rl_rewriter.caching.config import CacheConfig
     from rl_rewriter.errors import RewriterError
     from rl_rewriter.logs.config import LogConfig
     from rl_rewriter.logs.store import DecisionLog
@@ -37,6 +38,7 @@ _HOME = {
     "Action": "actions",
     "BreakerConfig": "serving.breaker",
     "Budget": "serving.limits",
+    "CacheConfig": "caching.config",
     "Served": "serving.events",
     "DecisionLog": "logs.store",
     "Exploration": "policies.exploration",
@@ -66,6 +68,7 @@ __all__ = [
     "ActionSpace",
     "BreakerConfig",
     "Budget",
+    "CacheConfig",
     "DecisionLog",
     "Evidence",
     "Exploration",

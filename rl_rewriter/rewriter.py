@@ -12,6 +12,9 @@ import numpy as np
 
 from rl_rewriter.actions.base import Action
 from rl_rewriter.actions.space import ActionSpace, default_actions
+from rl_rewriter.caching.config import CacheConfig
+from rl_rewriter.caching.default import chosen_cache
+from rl_rewriter.caching.store import ServingCache
 from rl_rewriter.conversation import as_query
 from rl_rewriter.errors import CheckpointError, InputError
 from rl_rewriter.logs.records import QueryPrivacy
@@ -31,13 +34,12 @@ from rl_rewriter.serving.guard import Guard, GuardConfig
 from rl_rewriter.serving.limits import Budget
 from rl_rewriter.serving.origin import Origin
 from rl_rewriter.serving.policies import PolicyInUse
-from rl_rewriter.serving.seeds import Seeds, checked_seed
+from rl_rewriter.serving.seeds import Seeds
 from rl_rewriter.serving.ticket import Ticket
-from rl_rewriter.text.statistics import CollectionStatistics
+from rl_rewriter.serving.warming import warmed
 from rl_rewriter.types import (
     Feedback,
     Filters,
-    Needs,
     OnProgress,
     Qrels,
     Query,
@@ -76,7 +78,8 @@ class RLQueryRewriter:
         breaker: When our own work is left alone after failures in a row, and for how long.
         strict: Raise :class:`rl_rewriter.errors.ServingError` where something failed, instead of
             keeping the query: for tests.
-        listeners: Called with each finished request (:class:`rl_rewriter.serving.events.Served`).
+        listeners: Called with each finished request (:class:`rl_rewriter.serving.events.Served`);
+            those with a method ``on_feedback`` are told of outcomes, too.
         deployment: Assigns policies to requests, instead of ``checkpoint``.
         kill_switch: Every query is kept while it says True; asked at each request, so it must be
             quick.
@@ -123,7 +126,13 @@ class RLQueryRewriter:
 
     @classmethod
     def from_chroma(
-        cls, collection: Any, embedder: Any, *, cache_dir: Path | None = None, **settings: Any
+        cls,
+        collection: Any,
+        embedder: Any,
+        *,
+        cache_dir: Path | None = None,
+        cache: ServingCache | CacheConfig | Literal["shared"] | None = "shared",
+        **settings: Any,
     ) -> RLQueryRewriter:
         """Stand before a Chroma collection.
 
@@ -132,11 +141,40 @@ class RLQueryRewriter:
             embedder: What embedded its documents: LangChain Embeddings, a LlamaIndex embedding, a
                 SentenceTransformer, a Chroma embedding function, or a model's name.
             cache_dir: Where the BM25 index is kept; the user's cache folder by default.
+            cache: What keeps embeddings and searches in memory (docs/serving.md): the process's
+                shared cache, one of your own or the bounds of one; None for none.
             settings: As for the class itself.
         """
-        from rl_rewriter.retrieval.over_chroma import chroma_retriever
+        from rl_rewriter.retrieval.over_chroma import serving_retriever
 
-        return cls(chroma_retriever(collection, embedder, cache_dir=cache_dir), **settings)
+        kept = chosen_cache(cache)
+        return cls(
+            serving_retriever(collection, embedder, cache=kept, cache_dir=cache_dir), **settings
+        )
+
+    @classmethod
+    def from_registry(
+        cls,
+        folder: str | Path,
+        *,
+        retriever: Retriever | None = None,
+        actions: Iterable[Action] = (),
+        **settings: Any,
+    ) -> RLQueryRewriter:
+        """Serve what a policy registry says, and follow its changes: canaries, roll-backs, off.
+
+        Args:
+            folder: The registry, which ``rl-rewriter policies add`` makes. Where it can't be read,
+                queries are kept ("fallback:no_policy") until it can.
+            retriever: Where to search; the adapters bring their own.
+            actions: Actions of your own that its policies were trained with.
+            settings: As for the class itself, apart from ``checkpoint`` and ``deployment``.
+        """
+        from rl_rewriter.rollout.deployment import RegistryDeployment
+        from rl_rewriter.rollout.registry import PolicyRegistry
+
+        registry = PolicyRegistry(folder, own_actions=actions)
+        return cls(retriever, deployment=RegistryDeployment(registry), **settings)
 
     @classmethod
     def load(
@@ -319,19 +357,13 @@ class RLQueryRewriter:
             TrainingError: Training diverged.
             MissingExtraError: A package for training isn't installed.
         """
-        from rl_rewriter.logs.bandit import LoggedBandit
-        from rl_rewriter.logs.dataset import dataset
         from rl_rewriter.training.offline import fit_policy_to_logs
+        from rl_rewriter.training.starting_points import known_actions, known_weights, logged
 
-        if log is None:
-            if self.log is None:
-                raise InputError("name a log: this rewriter has none of its own (log=PATH)")
-            log = self.log.path
-        bandit = log if isinstance(log, LoggedBandit) else dataset(log)[0]
         checkpoint, report = fit_policy_to_logs(
-            bandit,
-            known=self._all_known_actions(),
-            statistics=self._statistics(),
+            logged(log, self.log),
+            known=known_actions(self.checkpoint, self._actions),
+            statistics=known_weights(self.checkpoint, self.retriever),
             config=config,
             reference=reference,
             on_progress=on_progress,
@@ -339,20 +371,6 @@ class RLQueryRewriter:
         )
         self.swap(checkpoint)
         return report
-
-    def _all_known_actions(self) -> ActionSpace:
-        """Those of the policy in use, or given, and all built-in ones."""
-        own = self.checkpoint.actions if self.checkpoint is not None else self._actions
-        built_in = default_actions(~Needs.NOTHING)
-        if own is None:
-            return built_in
-        return own.extended(action for action in built_in if action.name not in own.names)
-
-    def _statistics(self) -> CollectionStatistics:
-        """Term weights of the policy in use, else of the retriever's collection."""
-        if self.checkpoint is not None:
-            return self.checkpoint.statistics
-        return self.retriever.statistics() if self.retriever else CollectionStatistics()
 
     def explore_untrained(self, *, actions: ActionSpace | None = None, keep: float = 0.9) -> None:
         """Decide by a policy that has learned nothing yet, so that its log can teach one.
@@ -396,15 +414,35 @@ class RLQueryRewriter:
             retriever: Where to look; the rewriter's own by default.
             decision_id: Name of the decision; a random one by default.
             seed: Of this draw: the same seed, query and policy give the same action.
-            session: Name of the conversation, for a deployment that divides them.
+            session: Name of the conversation: a deployment divides by it, and the log tells it as
+                the tag ``session_id``.
 
         Raises:
             InputError: The query isn't a string, or the seed isn't a whole number.
         """
         asked = as_query(query, history=history, filters=filters)
-        origin = Origin(session=session or decision_id or "", seed=checked_seed(seed))
+        origin = Origin.of_call(session=session, decision_id=decision_id, seed=seed)
         ask = self._ask(asked, retriever, explore=explore, decision_id=decision_id)
         return decided(ask, self.opened(origin)).decision
+
+    def warm_up(self, retriever: Retriever | None = None) -> bool:
+        """Do now, without a time limit, what the first request would have to wait for.
+
+        Has a deployment load its policies, embeds a text, searches, and opens or builds the BM25
+        index. Before a wrapped retriever call :meth:`warm_up` of the adapter, which knows what is
+        searched there.
+
+        Args:
+            retriever: What will be searched; the rewriter's own by default.
+
+        Returns:
+            Whether all of that works; a warning says what doesn't, and requests are kept meanwhile.
+
+        Raises:
+            ServingError: In strict mode, instead.
+        """
+        own = retriever if retriever is not None else self.retriever
+        return warmed(self._guard, self._policies, own)
 
     def opened(self, origin: Origin) -> Ticket:
         """Begin a request, for an adapter: it takes the ticket through all that is ours."""
@@ -416,11 +454,8 @@ class RLQueryRewriter:
         *,
         explore: bool = False,
         retriever: Retriever | None = None,
-        decision_id: str | None = None,
-        depth: int = EVIDENCE_DEPTH,
-        with_documents: bool = False,
-        allowed: Needs | None = None,
         ticket: Ticket | None = None,
+        **settings: Any,
     ) -> Plan:
         """Decide, and hand on what was looked at, so that adapters don't search it again.
 
@@ -428,25 +463,15 @@ class RLQueryRewriter:
             query: The query.
             explore: Whether the action is drawn.
             retriever: Where to look; the rewriter's own by default.
-            decision_id: Name of the decision; a random one by default.
-            depth: Documents of the first ranking.
-            with_documents: Whether it carries texts and metadata.
-            allowed: What actions may need; what the retriever offers by default.
             ticket: The request that this is part of, whose holder limits its time; one of its own
                 by default.
+            settings: ``decision_id``, ``depth``, ``with_documents`` and ``allowed`` of
+                :class:`rl_rewriter.serving.asking.Ask`.
         """
-        ask = self._ask(
-            query,
-            retriever,
-            explore=explore,
-            decision_id=decision_id,
-            depth=depth,
-            with_documents=with_documents,
-            allowed=allowed,
-        )
+        ask = self._ask(query, retriever, explore=explore, **settings)
         if ticket is not None:
             return planned(ask, ticket)
-        return decided(ask, self.opened(Origin(session=decision_id or "")))
+        return decided(ask, self.opened(Origin(session=ask.decision_id or "")))
 
     def retrieve(
         self,
@@ -476,7 +501,7 @@ class RLQueryRewriter:
             raise InputError(f"k must be at least 1, got {k}")
         target = retriever if retriever is not None else self._searchable()
         asked = as_query(query, history=history, filters=filters)
-        origin = Origin(session=session or decision_id or "", seed=checked_seed(seed))
+        origin = Origin.of_call(session=session, decision_id=decision_id, seed=seed)
         ask = self._ask(
             asked,
             target,
@@ -515,7 +540,7 @@ class RLQueryRewriter:
         position: int | None = None,
         document_id: str | None = None,
     ) -> None:
-        """Append an outcome to the decision log, now or days later.
+        """Append an outcome to the decision log, now or days later, and tell it to listeners.
 
         Args:
             decision_id: The decision's id, or that of the run or trace it was part of.
@@ -532,9 +557,9 @@ class RLQueryRewriter:
             raise InputError("feedback needs a decision log; construct the rewriter with log=PATH")
         if not isinstance(value, (int, float, np.number)) or not math.isfinite(value):
             raise InputError(f"feedback must be a finite number, got {value!r}")
-        self.log.append_feedback(
-            Feedback(decision_id, float(value), kind, time.time(), position, document_id)
-        )
+        outcome = Feedback(decision_id, float(value), kind, time.time(), position, document_id)
+        self.log.append_feedback(outcome)
+        self._guard.tell_feedback(outcome)
 
     def _ask(
         self, query: Query, retriever: Retriever | None, *, explore: bool, **settings: Any

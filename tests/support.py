@@ -13,7 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from rl_rewriter.actions.blend import BLEND, LearnedBlend
+from rl_rewriter.actions.blend_head import BlendHead
 from rl_rewriter.actions.space import ActionSpace, default_actions
+from rl_rewriter.actions.views import views_for
 from rl_rewriter.features.feature_set import default_features
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.policies.mlp import Layer, MlpPolicy
@@ -177,6 +180,22 @@ def fixed_checkpoint(
     bias[actions.index(action)] = np.log(9.0 * (len(actions) - 2 + np.e))
     weight = np.zeros((len(actions), len(features.columns)), dtype=np.float32)
     return Checkpoint(MlpPolicy((Layer(weight, bias),)), actions, features, statistics)
+
+
+def blend_checkpoint(retriever: Retriever) -> Checkpoint:
+    """A policy that takes a learned blend of all views, each of the same weight."""
+    plain = fixed_checkpoint(retriever, "keep")
+    names = tuple(view.name for view in views_for(retriever.offers))
+    n_features = len(plain.features.columns)
+    head = BlendHead(
+        names,
+        bias=np.zeros(len(names), dtype=np.float32),
+        scale=np.ones(len(names), dtype=np.float32),
+        mean=np.zeros(n_features, dtype=np.float32),
+        spread=np.ones(n_features, dtype=np.float32),
+    )
+    actions = plain.actions.extended([LearnedBlend(head)])
+    return fixed_checkpoint(retriever, BLEND, actions=actions)
 
 
 def chroma_collection(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Literal
 
 from rl_rewriter.caching.config import CacheConfig
 from rl_rewriter.caching.store import ServingCache
@@ -16,11 +17,26 @@ _chosen: list[ServingCache | None] = []
 
 def default_cache() -> ServingCache | None:
     """The cache of this process; None where it is switched off."""
-    if os.environ.get(SWITCH, "").strip().lower() in _OFF:
+    if _is_off():
         return None
     if not _chosen:
         _chosen.append(ServingCache())
     return _chosen[0]
+
+
+def chosen_cache(
+    cache: ServingCache | CacheConfig | Literal["shared"] | None,
+) -> ServingCache | None:
+    """A cache by what a caller says of it; None where caches are switched off.
+
+    Args:
+        cache: "shared" for that of this process, a cache, the bounds of a new one, or None.
+    """
+    if cache == "shared":
+        return default_cache()
+    if cache is None or _is_off():
+        return None
+    return ServingCache(cache) if isinstance(cache, CacheConfig) else cache
 
 
 def use_cache(cache: ServingCache | CacheConfig | None) -> None:
@@ -31,3 +47,7 @@ def use_cache(cache: ServingCache | CacheConfig | None) -> None:
             ``RL_REWRITER_SERVING_CACHE`` can still switch it off.
     """
     _chosen[:] = [ServingCache(cache) if isinstance(cache, CacheConfig) else cache]
+
+
+def _is_off() -> bool:
+    return os.environ.get(SWITCH, "").strip().lower() in _OFF

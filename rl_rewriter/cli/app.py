@@ -15,6 +15,7 @@ from rl_rewriter.cli.logs_import import logs_app
 from rl_rewriter.cli.monitor import MONITOR_EXAMPLE, monitor
 from rl_rewriter.cli.off_policy import GATE_EXAMPLE, OPE_EXAMPLE, gate, ope
 from rl_rewriter.cli.options import (
+    BlendOptions,
     Data,
     MeasureOptions,
     Policy,
@@ -54,18 +55,25 @@ def _root(
 
 
 @app.command(epilog="Example: rl-rewriter demo --out runs/demo")
-@with_options(run=RunOptions)
+@with_options(blending=BlendOptions, run=RunOptions)
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for all that is written.")] = Path("runs/demo"),
     data: Annotated[str, typer.Option(help='Bundled corpus: "demo" or "demo-zh".')] = "demo",
     *,
+    blending: BlendOptions,
     run: RunOptions,
 ) -> None:
     """Build a Chroma collection, train on it, compare on held-out queries: the main job."""
     with session(run) as current:
         from rl_rewriter.demo.run import run_demo
 
-        result = run_demo(out, data=data, seed=run.seed, on_progress=current.progress)
+        result = run_demo(
+            out,
+            data=data,
+            seed=run.seed,
+            blend=blending.config(),
+            on_progress=current.progress,
+        )
         current.finish(result.record, lambda console: show.demo(console, result))
 
 
@@ -147,13 +155,14 @@ def rewrite(
 ) -> None:
     """Decide for one query and explain the decision."""
     with session(run) as current:
-        from rl_rewriter.cli.one_query import open_for_serving
+        from rl_rewriter.cli.one_query import blended_views, open_for_serving
         from rl_rewriter.logs.records import decision_record
 
         rewriter = open_for_serving(policy, data, store.config(), run.seed, current.progress)
         found = rewriter.retrieve(query, k=5, history=history or (), explore=explore)
         record = decision_record(found.decision, found.ranking.documents())
-        current.finish(record, lambda console: show.decision(console, found))
+        views = blended_views(rewriter, found)
+        current.finish(record, lambda console: show.decision(console, found, views))
 
 
 @app.command(epilog="Example: rl-rewriter report runs/demo")

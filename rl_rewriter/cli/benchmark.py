@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from rl_rewriter.cli import show_comparison as show
 from rl_rewriter.cli.options import (
     BenchmarkOptions,
+    BlendOptions,
     MeasureOptions,
     RunOptions,
     SearchOptions,
@@ -29,6 +31,7 @@ BENCHMARK_EXAMPLE = (
     search=SearchOptions,
     measure=MeasureOptions,
     settings=TrainOptions,
+    blending=BlendOptions,
     run=RunOptions,
 )
 def benchmark(
@@ -48,6 +51,7 @@ def benchmark(
     search: SearchOptions,
     measure: MeasureOptions,
     settings: TrainOptions,
+    blending: BlendOptions,
     run: RunOptions,
 ) -> None:
     """Compare retrievers and rewriters on held-out queries; takes up a run that was stopped."""
@@ -60,11 +64,12 @@ def benchmark(
                 "the policies of a comparison cannot be held to a saved one, which may know the "
                 "held-out queries; give --reference keep, best-fixed or uniform"
             )
+        fit = replace(settings.config(run.seed), blend=blending.config())
         request = BenchmarkRequest(
             data=tuple(data),
             out=out,
             stores=search.configs(),
-            config=compare.config(measure.metric, settings.config(run.seed)),
+            config=compare.config(measure.metric, fit),
             sources=measure.sources(search.cache),
             limit_queries=measure.limit_queries,
         )

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
+from rl_rewriter.actions.views import look
 from rl_rewriter.benchmark.stores import StoreConfig, open_own_retriever
 from rl_rewriter.benchmark.workbench import open_workbench
 from rl_rewriter.errors import InputError
+from rl_rewriter.policies.retrieving import Retrieved
+from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.rewriter import RLQueryRewriter
 from rl_rewriter.serving.limits import Budget
@@ -26,6 +31,24 @@ def open_for_serving(
     rewriter = RLQueryRewriter.load(policy, seed=seed, budget=Budget(seconds=None))
     rewriter.retriever = _retriever(data, store, on_progress)
     return rewriter
+
+
+def blended_views(rewriter: RLQueryRewriter, found: Retrieved) -> dict[str, float]:
+    """What each view of a learned blend weighed, by name; nothing where another action was taken.
+
+    Looks at the query once more, for those who want to know.
+    """
+    made, checkpoint, retriever = found.decision, rewriter.checkpoint, rewriter.retriever
+    if checkpoint is None or retriever is None:
+        return {}
+    for blend in checkpoint.blends:
+        if blend.name == made.action and made.state is not None:
+            needs = blend.needs | checkpoint.features.needs
+            [evidence] = gather([made.query], retriever, checkpoint.statistics, needs)
+            evidence.features = np.asarray(made.state, dtype=np.float32)
+            weights = blend.weights(evidence, look(evidence, blend.views))
+            return dict(zip(blend.head.views, weights.tolist(), strict=True))
+    return {}
 
 
 def _retriever(data: str | None, store: StoreConfig, on_progress: OnProgress) -> Retriever:

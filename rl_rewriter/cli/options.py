@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rl_rewriter.benchmark.stores import StoreConfig
     from rl_rewriter.benchmark.workbench import Workbench
     from rl_rewriter.policies.checkpoint import Checkpoint
+    from rl_rewriter.training.blend.config import BlendConfig
     from rl_rewriter.training.config import FitConfig
     from rl_rewriter.training.offline import OfflineConfig
 
@@ -289,6 +290,39 @@ class TrainOptions:
     @property
     def _names_a_folder(self) -> bool:
         return self.reference not in (*_REFERENCES, "logged") and Path(self.reference).is_dir()
+
+
+@dataclass(frozen=True)
+class BlendOptions:
+    """Whether and how boldly a blend of views is learned."""
+
+    blend: Annotated[
+        bool,
+        typer.Option(
+            "--blend/--no-blend",
+            help="Whether a blend of the query, of the documents it finds, of the conversation and "
+            "of BM25 is learned beside the choice of an action; served only where it pays.",
+        ),
+    ] = True
+    hurt_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of the queries that may fall below keep, from 0 to 1: what is served is "
+            "held back so far; no limit by default."
+        ),
+    ] = None
+
+    def config(self) -> BlendConfig | None:
+        """The library's settings; None where no blend is to be learned.
+
+        Raises:
+            InputError: The limit is no share, or there is nothing that it limits.
+        """
+        from rl_rewriter.training.blend.config import BlendConfig
+
+        if not self.blend and self.hurt_limit is not None:
+            raise InputError("--hurt-limit holds the blend back; leave out --no-blend")
+        return BlendConfig(hurt_limit=self.hurt_limit) if self.blend else None
 
 
 @dataclass(frozen=True)

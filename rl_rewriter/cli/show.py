@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rl_rewriter.cli.show_blend import blend, blend_record, weights
 from rl_rewriter.cli.show_comparison import collection
 from rl_rewriter.cli.values_table import values_table
 
@@ -121,6 +123,7 @@ def train_record(out: Path, algorithm: str, report: FitReport) -> dict[str, Any]
         "episodes": report.episodes,
         "validation": dict(report.validation),
         "kl": report.kl,
+        "blend": blend_record(report.blend),
         "warnings": list(report.warnings),
     }
 
@@ -128,13 +131,16 @@ def train_record(out: Path, algorithm: str, report: FitReport) -> dict[str, Any]
 def train(console: Console, out: Path, report: FitReport) -> None:
     """How training went."""
     value = report.validation
+    of_update = f" of update {report.chosen_update}" if report.chosen_update else ""
+    where = "validation" if report.chosen_update or report.blend is None else "cross-fitted"
     console.print(
-        f"policy {report.policy_version} of update {report.chosen_update} saved to {out}\n"
-        f"validation queries: keep {value['keep']:.3f}, best single action "
+        f"policy {report.policy_version}{of_update} saved to {out}\n"
+        f"{where} queries: keep {value['keep']:.3f}, best single action "
         f"{value['best_fixed']:.3f}, policy {value['policy']:.3f}\n"
         f"{report.n_train} training queries, {report.episodes} episodes, "
         f"KL to the reference {report.kl:.2f} nats"
     )
+    blend(console, report.blend)
     for warning in report.warnings:
         console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
 
@@ -164,8 +170,8 @@ def demo(console: Console, result: DemoResult) -> None:
         console.print(f"  {name}: {escape(path)}")
 
 
-def decision(console: Console, found: Retrieved) -> None:
-    """One decision, explained."""
+def decision(console: Console, found: Retrieved, views: Mapping[str, float]) -> None:
+    """One decision, explained; ``views`` says what each view of a learned blend weighed."""
     made = found.decision
     console.print(
         f"[bold]{escape(made.action)}[/bold] (strength {made.strength:g}, reason: {made.reason}, "
@@ -173,10 +179,11 @@ def decision(console: Console, found: Retrieved) -> None:
     )
     for text, weight in zip(made.rewrite.texts, made.rewrite.weights, strict=True):
         console.print(f"  searched: {weight:.2f} x {escape(text)!r}")
+    weights(console, views)
     if made.rewrite.vector is not None and made.strength:
         console.print("  searched by a vector moved from the query's")
     if made.rewrite.lexical_weight:
-        console.print(f"  fused with BM25 at {made.rewrite.lexical_weight:g}")
+        console.print(f"  fused with BM25 at {made.rewrite.lexical_weight:.2g}")
     ranked = sorted(made.preferences.items(), key=lambda entry: -entry[1])[:5]
     console.print("  policy: " + ", ".join(f"{name} {p:.2f}" for name, p in ranked))
     for document in found.ranking.documents():

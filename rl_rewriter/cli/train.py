@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rl_rewriter.cli import show
-from rl_rewriter.cli.options import MeasureOptions, RunOptions, StoreOptions, TrainOptions
+from rl_rewriter.cli.options import (
+    BlendOptions,
+    MeasureOptions,
+    RunOptions,
+    StoreOptions,
+    TrainOptions,
+)
 from rl_rewriter.cli.session import Session, session
 from rl_rewriter.cli.shared import with_options
 from rl_rewriter.cli.show_comparison import notes
@@ -23,7 +29,13 @@ if TYPE_CHECKING:
 TRAIN_EXAMPLE = "Example: rl-rewriter train my_collection/ --out policy/"
 
 
-@with_options(settings=TrainOptions, measure=MeasureOptions, store=StoreOptions, run=RunOptions)
+@with_options(
+    settings=TrainOptions,
+    blending=BlendOptions,
+    measure=MeasureOptions,
+    store=StoreOptions,
+    run=RunOptions,
+)
 def train(
     out: Annotated[Path, typer.Option(help="Folder of the saved policy.")],
     data: Annotated[
@@ -51,6 +63,7 @@ def train(
     ] = None,
     *,
     settings: TrainOptions,
+    blending: BlendOptions,
     measure: MeasureOptions,
     store: StoreOptions,
     run: RunOptions,
@@ -63,12 +76,14 @@ def train(
         require_torch()
         refuse_other_content(out)
         training = _Training(current, out, metrics, settings, measure, store, run.seed)
+        if logs is not None and blending.hurt_limit is not None:
+            raise InputError("--hurt-limit is for learning from judgements, not from --logs")
         if logs is not None:
             training.from_logs(_read(logs, default_reward), data, half_life_days)
         elif half_life_days is not None:
             raise InputError("--half-life-days is for learning from --logs")
         elif data is not None:
-            training.from_judgements(data)
+            training.from_judgements(data, blending)
         else:
             raise InputError("name what to learn from: DATA with judgements, or --logs FILE")
 
@@ -95,13 +110,14 @@ class _Training:
     store: StoreOptions
     seed: int
 
-    def from_judgements(self, data: str) -> None:
+    def from_judgements(self, data: str, blending: BlendOptions) -> None:
         """Learn against the collection."""
         from rl_rewriter.benchmark.tables import outcome_source
         from rl_rewriter.rewriter import RLQueryRewriter
 
         progress = self.current.progress
-        reference, config = self.settings.reference_policy(), self.settings.config(self.seed)
+        reference, blend = self.settings.reference_policy(), blending.config()
+        config = replace(self.settings.config(self.seed), blend=blend)
         bench = self.measure.open(data, self.store, progress)
         notes([{"name": bench.name, "notes": bench.notes}])
         rewriter = RLQueryRewriter(bench.retriever, actions=bench.actions)

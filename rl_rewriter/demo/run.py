@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from rl_rewriter.actions.blend import BLEND
+from rl_rewriter.benchmark.comparison.choosing import of_columns
 from rl_rewriter.benchmark.comparison.compared import Compared
 from rl_rewriter.benchmark.comparison.figures import collection_record
 from rl_rewriter.benchmark.comparison.files import write_run
@@ -21,6 +25,7 @@ from rl_rewriter.evaluation.headroom import Headroom, headroom
 from rl_rewriter.policies.checkpoint import refuse_other_content
 from rl_rewriter.rewriter import RLQueryRewriter
 from rl_rewriter.serving.limits import Budget
+from rl_rewriter.training.blend.config import BlendConfig
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
 from rl_rewriter.training.report import FitReport
 from rl_rewriter.types import OnProgress
@@ -44,7 +49,12 @@ class DemoResult:
 
 
 def run_demo(
-    out: Path, *, data: str = "demo", seed: int = 0, on_progress: OnProgress | None = None
+    out: Path,
+    *,
+    data: str = "demo",
+    seed: int = 0,
+    blend: BlendConfig | None = BlendConfig(),  # noqa: B008  # frozen
+    on_progress: OnProgress | None = None,
 ) -> DemoResult:
     """Run the main job on the bundled corpus.
 
@@ -52,6 +62,7 @@ def run_demo(
         out: Folder for the Chroma collection, policy, decision log and results.
         data: "demo" (English) or "demo-zh".
         seed: Seed of training and of all intervals.
+        blend: How a blend is learned; None learns none.
         on_progress: Told how far each stage is.
     """
     refuse_other_content(out / "policy")
@@ -70,7 +81,7 @@ def run_demo(
     report = rewriter.fit(
         bench.train,
         bench.qrels,
-        config=FitConfig(reinforce=ReinforceConfig(seed=seed), reward=bench.reward),
+        config=FitConfig(reinforce=ReinforceConfig(seed=seed), reward=bench.reward, blend=blend),
         groups=bench.groups_of(bench.train),
         outcomes=outcome_source(bench, bench.retriever.statistics(), on_progress),
         on_progress=on_progress,
@@ -80,7 +91,13 @@ def run_demo(
     checkpoint = rewriter.checkpoint
     if checkpoint is None:
         raise RuntimeError("fit left no checkpoint")
-    room = headroom(report.table, groups=bench.groups_of(bench.train), seed=seed)
+    names = report.table.action_names
+    single = [column for column, name in enumerate(names) if name != BLEND]
+    room = headroom(
+        of_columns(report.table, np.asarray(single)),
+        groups=bench.groups_of(bench.train),
+        seed=seed,
+    )
     compared = evaluate_checkpoint(
         bench,
         checkpoint,

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 from rl_rewriter.errors import InputError
 from rl_rewriter.logs.encoding import MAX_LINE_BYTES, from_line
 from rl_rewriter.logs.lines import GZIP, PARQUET, magic_of
+from rl_rewriter.logs.locked_file import complete_size
 from rl_rewriter.logs.reader import read_records
 from rl_rewriter.logs.report import ReadReport
 from rl_rewriter.logs.rotation import compressed, rotated_files
@@ -128,7 +129,10 @@ class Follower:
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         while self._file is not None:
-            chunk = self._file.read(_CHUNK)
+            # Only what stands there while nobody writes: a record may be taken back until then.
+            size = complete_size(self._file.fileno())
+            left = _CHUNK if size is None else max(0, size - self._file.tell())
+            chunk = self._file.read(min(left, _CHUNK))
             if not chunk:
                 return
             *lines, self._tail = (self._tail + chunk).split(b"\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -130,7 +131,7 @@ class DriftWatch:
         except Exception:
             self._failed()
 
-    def feedback(self, feedback: Feedback) -> None:
+    def on_feedback(self, feedback: Feedback) -> None:
         """Take in what came of a request; without any, rewards aren't looked at."""
         try:
             record = feedback_record(feedback)
@@ -194,7 +195,9 @@ class DriftWatch:
     def _failed(self) -> None:
         self.failures += 1
         if self.failures & (self.failures - 1) == 0:  # the 1st, 2nd, 4th, 8th and so on
-            _logger.warning("drift can't be watched (failure %d)", self.failures, exc_info=True)
+            kind = getattr(sys.exc_info()[0], "__name__", "")  # its text may hold words of a query
+            _logger.warning("drift can't be watched (failure %d): %s", self.failures, kind)
+        _logger.debug("drift can't be watched", exc_info=True)
 
 
 def _is_news(verdict: str, before: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rl_rewriter.policies.decider import Plan
 from rl_rewriter.policies.exploration import THE_POLICY, Exploration
@@ -11,7 +11,7 @@ from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.serving.seeds import Seeds
 from rl_rewriter.serving.ticket import Ticket
-from rl_rewriter.types import Needs, Query, Ranking
+from rl_rewriter.types import Needs, Query, Ranking, RewriteDecision, ScoredDocument
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,8 @@ def decided(ask: Ask, ticket: Ticket) -> Plan:
             lambda name: Plan(ticket.keep(ask.query, name, ask.decision_id)),
         )
         ticket.finish(plan.decision, None)
-    return plan
+    decision = _told_by_the_log(plan.decision, ticket)
+    return plan if decision is plan.decision else replace(plan, decision=decision)
 
 
 def retrieved(ask: Ask, ticket: Ticket, retriever: Retriever, k: int) -> Retrieved:
@@ -98,5 +99,19 @@ def retrieved(ask: Ask, ticket: Ticket, retriever: Retriever, k: int) -> Retriev
         )
         if ranking is None:
             ranking = search_query(plan, retriever, k)
-        ticket.finish(plan.decision, len(ranking))
-    return Retrieved(plan.decision, ranking)
+        ticket.finish(plan.decision, _handed_over(ranking))
+    return Retrieved(_told_by_the_log(plan.decision, ticket), ranking)
+
+
+def _handed_over(ranking: Ranking) -> list[ScoredDocument]:
+    """What listeners are told of a ranking, which may be the retriever's own rubbish."""
+    try:
+        return ranking.documents()
+    except Exception:
+        return [ScoredDocument(name, None) for name in ranking.ids]
+
+
+def _told_by_the_log(decision: RewriteDecision, ticket: Ticket) -> RewriteDecision:
+    """A decision that is recorded later, with what its request says of itself."""
+    told = ticket.origin.tags
+    return replace(decision, tags={**told, **decision.tags}) if told else decision

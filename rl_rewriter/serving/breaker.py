@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rl_rewriter.errors import InputError
-from rl_rewriter.serving.forks import renewed_after_fork
+from rl_rewriter.forks import renewed_after_fork
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ import threading
 from collections import Counter
 from typing import Any
 
+from rl_rewriter.forks import renewed_after_fork
 from rl_rewriter.serving.events import Served
-from rl_rewriter.serving.forks import renewed_after_fork
 
 _MOST_NAMES = 100
 """Distinct names a table holds; what comes after counts as "other"."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from rl_rewriter.types import RewriteDecision
+from rl_rewriter.types import Feedback, RewriteDecision, ScoredDocument
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Served:
         seconds: Our own time: deciding, our searches, the log; not the base retriever's.
         adapter: "python", "langchain" or "llama_index".
         tags: What the decision log says beside it.
+        documents: Those that were handed over; None where a text was handed on.
     """
 
     decision: RewriteDecision
@@ -30,6 +31,7 @@ class Served:
     seconds: float
     adapter: str
     tags: Mapping[str, Any]
+    documents: Sequence[ScoredDocument] | None = None
 
 
 class Listener(Protocol):
@@ -37,4 +39,13 @@ class Listener(Protocol):
 
     def __call__(self, served: Served, /) -> None:
         """Take note of it; an error here is counted and warned of, and stops no chain."""
+        ...
+
+
+@runtime_checkable
+class FeedbackListener(Protocol):
+    """A listener that wants to know what came of decisions, too."""
+
+    def on_feedback(self, feedback: Feedback, /) -> None:
+        """Take note of an outcome; an error here is counted and warned of, and goes no further."""
         ...

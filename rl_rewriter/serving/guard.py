@@ -9,11 +9,12 @@ from typing import Any
 from rl_rewriter.errors import ServingError
 from rl_rewriter.serving.breaker import Admission, BreakerConfig, CircuitBreaker
 from rl_rewriter.serving.counters import Counters
-from rl_rewriter.serving.events import Listener, Served
+from rl_rewriter.serving.events import FeedbackListener, Listener, Served
 from rl_rewriter.serving.limits import Budget
 from rl_rewriter.serving.reasons import FAILURES, PREFIX
 from rl_rewriter.serving.warnings import RareWarnings
 from rl_rewriter.serving.workers import Workers
+from rl_rewriter.types import Feedback
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +94,20 @@ class Guard:
             try:
                 listener(served)
             except Exception as error:
-                self.counters.happened("listener_error")
-                self.warnings.warn("a listener failed", error)
+                self._listener_failed(error)
+
+    def tell_feedback(self, feedback: Feedback) -> None:
+        """Tell an outcome to those listeners that want to know, as :meth:`tell` does."""
+        for listener in self.config.listeners:
+            try:
+                if isinstance(listener, FeedbackListener):
+                    listener.on_feedback(feedback)
+            except Exception as error:
+                self._listener_failed(error)
+
+    def _listener_failed(self, error: Exception) -> None:
+        self.counters.happened("listener_error")
+        self.warnings.warn("a listener failed", error)
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and deepcopy: a copy begins with closed breakers and counts of its own."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rl_rewriter.errors import InputError
-from rl_rewriter.serving.forks import renewed_after_fork
+from rl_rewriter.forks import renewed_after_fork
 
 _BITS = (1 << 64) - 1
 

@@ -215,9 +215,14 @@ class Ticket:
         )
         return dataclasses.replace(made, tags=decision.tags)
 
-    def finish(self, decision: RewriteDecision, n_documents: int | None) -> None:
-        """Count the request, and tell it to listeners."""
-        served, listeners = self._over(decision, n_documents), self.guard.config.listeners
+    def finish(self, decision: RewriteDecision, documents: Sequence[ScoredDocument] | None) -> None:
+        """Count the request, and tell it to listeners.
+
+        Args:
+            decision: What was decided in the end.
+            documents: What is handed over; None where that is a text.
+        """
+        served, listeners = self._over(decision, documents), self.guard.config.listeners
         if not listeners:
             return
         tell = partial(self.guard.tell, served, listeners)
@@ -227,9 +232,11 @@ class Ticket:
         except (LateError, OverloadedError) as error:
             self._untold(error)
 
-    async def afinish(self, decision: RewriteDecision, n_documents: int | None) -> None:
+    async def afinish(
+        self, decision: RewriteDecision, documents: Sequence[ScoredDocument] | None
+    ) -> None:
         """As :meth:`finish`, without blocking the event loop."""
-        served, listeners = self._over(decision, n_documents), self.guard.config.listeners
+        served, listeners = self._over(decision, documents), self.guard.config.listeners
         if not listeners:
             return
         tell = partial(self.guard.tell, served, listeners)
@@ -297,18 +304,21 @@ class Ticket:
     def _tags(self, decision: RewriteDecision) -> dict[str, Any]:
         return {**self.origin.tags, **decision.tags}
 
-    def _over(self, decision: RewriteDecision, n_documents: int | None) -> Served:
+    def _over(
+        self, decision: RewriteDecision, documents: Sequence[ScoredDocument] | None
+    ) -> Served:
         self._is_finished = True
         worked = True if decision.reason in _WORKED else None
         self.guard.breaker.report(self._admission, False if self._broke_circuit else worked)
         served = Served(
             decision=decision,
-            n_documents=n_documents,
+            n_documents=None if documents is None else len(documents),
             searches=self.meter.searches,
             llm_calls=self.meter.llm_calls,
             seconds=self._deadline.spent,
             adapter=self.origin.adapter,
             tags=self._tags(decision),
+            documents=documents,
         )
         self.guard.counters.finished(served)
         return served

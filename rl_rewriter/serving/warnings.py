@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from rl_rewriter.serving.forks import renewed_after_fork
+from rl_rewriter.forks import renewed_after_fork
 
 _logger = logging.getLogger(__name__)
 

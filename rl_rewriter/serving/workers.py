@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast
 
 from rl_rewriter.errors import InputError
-from rl_rewriter.serving.forks import renewed_after_fork
+from rl_rewriter.forks import renewed_after_fork
 
 T = TypeVar("T")
 

@@ -14,6 +14,7 @@ import pytest
 from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
@@ -26,7 +27,7 @@ from rl_rewriter.caching.store import ServingCache
 from rl_rewriter.integrations.langchain import RewritingRetriever
 from rl_rewriter.integrations.llama_index import RewritingRetriever as LlamaRewritingRetriever
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
-from tests.integration.llama_index.parts import TokenEmbedding
+from tests.integration.llama_index.parts import Blender, TokenEmbedding
 from tests.integration.llama_index.parts import nodes as llama_nodes
 from tests.support import DOCUMENTS, QUERIES, TokenEmbedder, fixed_checkpoint
 
@@ -235,3 +236,22 @@ def test_a_question_asked_again_is_neither_embedded_nor_looked_at_again(
     monkeypatch.setattr(TokenEmbedder, "embed_query", refuse)
     assert ask(QUERIES[0], "a") == first[0] == first[1]
     assert cache.stats().misses == misses
+
+
+def test_mixes_of_texts_over_other_stores_are_embedded_once(cache: ServingCache) -> None:
+    checkpoint = fixed_checkpoint(Blender(), "keywords@0.5")
+    rewriter = RLQueryRewriter(checkpoint=checkpoint)
+    embeddings = NamedEmbeddings()
+    memory = InMemoryVectorStore(embeddings)
+    memory.add_documents([Document(text, id=name) for name, text in DOCUMENTS.items()])
+    chain = RewritingRetriever(rewriter=rewriter, base_retriever=memory.as_retriever())
+    model = TokenEmbedding(model_name="tokens")
+    index = VectorStoreIndex(llama_nodes(), embed_model=model)
+    engine = LlamaRewritingRetriever(rewriter, index.as_retriever())
+    chained = [[document.id for document in chain.invoke(QUERIES[0])] for _ in range(2)]
+    answered = [[node.node_id for node in engine.retrieve(QUERIES[0])] for _ in range(2)]
+    assert chained[0] == chained[1]
+    assert answered[0] == answered[1]
+    assert rewriter.counters["actions"] == {"keywords@0.5": 4}
+    assert len(embeddings.embedded) == len(set(embeddings.embedded)) == 2
+    assert len(model.embedded) == len(set(model.embedded)) == 2

@@ -31,6 +31,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from llama_index.vector_stores.chroma.base import _to_chroma_filter
 
 from rl_rewriter import RLQueryRewriter
+from rl_rewriter.actions.blend import BLEND
 from rl_rewriter.actions.space import default_actions
 from rl_rewriter.integrations import langchain, llama_index
 from rl_rewriter.policies.checkpoint import Checkpoint
@@ -41,11 +42,17 @@ from rl_rewriter.types import Filters, Needs, Rewrite, RewriteDecision
 from tests.filters import METADATA, WHERE, Metadata, lets_through, where_document
 from tests.integration.langchain.parts import Embedder
 from tests.integration.llama_index.parts import TokenEmbedding
-from tests.support import DOCUMENTS, add_documents, chroma_collection, fixed_checkpoint
+from tests.support import (
+    DOCUMENTS,
+    add_documents,
+    blend_checkpoint,
+    chroma_collection,
+    fixed_checkpoint,
+)
 
 QUESTION = "could you please tell me how I get my money back on the card?"
 HISTORY = ["Which cards do you take?", "All of them.", "And vouchers?", "One an order."]
-ACTIONS = default_actions(~Needs.NOTHING).names
+ACTIONS = (*default_actions(~Needs.NOTHING).names, BLEND)
 K = 4
 WORDS = ("card", "account", "week", "the")
 TEXTS = {
@@ -92,8 +99,10 @@ def collection() -> Any:
 @lru_cache
 def checkpoint(action: str) -> Checkpoint:
     """Trained on the small corpus; term weights are fixed from then on."""
-    trained_on = chroma_collection()
-    return fixed_checkpoint(chroma_retriever(trained_on, Embedder()), action)
+    trained_on = chroma_retriever(chroma_collection(), Embedder())
+    if action == BLEND:
+        return blend_checkpoint(trained_on)
+    return fixed_checkpoint(trained_on, action)
 
 
 def rewriter_of(checkpoint: Checkpoint, retriever: Retriever | None = None) -> RLQueryRewriter:
@@ -323,7 +332,7 @@ def test_the_second_tenant_would_be_felt_without_the_filter() -> None:
     """That the rule can fail: the same changes, unfiltered, move nearly every action."""
     metadata = [{"tenant": "ab"[row % 2], "year": 2020, "open": True} for row in range(len(TEXTS))]
     bait = [(QUESTION, {"tenant": "b", "year": 2021, "open": True})] * 8
-    for action in ("move_dense_3@0.4", "move_bm25_3@0.4", "expand_3x5", "fuse_bm25@0.6"):
+    for action in ("move_dense_3@0.4", "move_bm25_3@0.4", "expand_3x5", "fuse_bm25@0.6", BLEND):
         told = fill(metadata)
         before = by_itself(checkpoint(action), Filters())
         disturb(told, Filters({"tenant": "a"}), bait, n_gone=2)

@@ -13,7 +13,7 @@ import rl_rewriter
 PACKAGE = Path(rl_rewriter.__file__).parent
 INTEGRATIONS = PACKAGE.parent / "integrations"
 ROWS = (
-    ("types", "errors", "folders", "untrusted", "caching", "conversation", "text"),
+    ("types", "errors", "folders", "forks", "untrusted", "caching", "conversation", "text"),
     ("actions", "features", "retrieval", "rewards"),
     ("policies", "envs", "logs"),
     ("training", "evaluation"),
@@ -95,4 +95,4 @@ def test_the_rule_itself(importer: str, target: str, allowed: bool) -> None:
 
 
 def test_the_checker_sees_imports_inside_functions() -> None:
-    assert "retrieval.over_chroma.chroma_retriever" in set(imported(MODULES["rewriter"]))
+    assert "retrieval.over_chroma.serving_retriever" in set(imported(MODULES["rewriter"]))

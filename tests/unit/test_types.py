@@ -150,3 +150,47 @@ def test_documents_of_a_bare_ranking_have_neither_text_nor_metadata() -> None:
     ranking = Ranking(("a",), np.asarray([0.5], dtype=np.float32))
     [document] = ranking.documents()
     assert (document.id, document.score, document.text, document.metadata) == ("a", 0.5, None, None)
+
+
+@pytest.mark.parametrize(
+    ("texts", "shares"),
+    [
+        (("a",), ()),
+        ((), (1.0,)),
+        (("a", "b"), (1.0,)),
+        (("a", "b"), (0.5, 0.6)),
+        (("a", "b"), (1.5, -0.5)),
+        (("a", "b"), (math.nan, 1.0)),
+    ],
+)
+def test_shares_of_what_bm25_scores_are_a_mix(
+    texts: tuple[str, ...], shares: tuple[float, ...]
+) -> None:
+    with pytest.raises(InputError, match="share"):
+        Rewrite(("q",), lexical_weight=0.5, lexical_texts=texts, lexical_shares=shares)
+
+
+def test_what_bm25_scores_is_the_first_text_unless_it_is_said() -> None:
+    plain = Rewrite(("q", "r"), (0.5, 0.5), lexical_weight=0.5)
+    assert plain.words == Rewrite(("q",))
+    said = Rewrite(
+        ("q",), lexical_weight=0.5, lexical_texts=("a", "b"), lexical_shares=(0.25, 0.75)
+    )
+    assert said.words == Rewrite(("a", "b"), (0.25, 0.75))
+
+
+def test_rewrites_that_score_other_words_differ() -> None:
+    def fused(*texts: str, share: float = 1.0) -> Rewrite:
+        shares = (share, *([1.0 - share] if texts[1:] else []))
+        return Rewrite(("q",), lexical_weight=0.5, lexical_texts=texts, lexical_shares=shares)
+
+    different = [
+        Rewrite(("q",), lexical_weight=0.5),
+        fused("a"),
+        fused("a", "b", share=0.5),
+        fused("a", "b", share=0.4),
+        fused("b", "a", share=0.5),
+    ]
+    assert len(set(different)) == len(different)
+    same = [Rewrite(("q",), lexical_weight=0.5), fused("q")]
+    assert len(set(same)) == 1

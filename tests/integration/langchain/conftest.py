@@ -10,10 +10,11 @@ import pytest
 from langchain_chroma import Chroma
 
 from rl_rewriter import RLQueryRewriter
+from rl_rewriter.actions.blend import BLEND
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.retrieval.text_only import TextOnly
 from tests.integration.langchain.parts import Embedder, NewStore, Trained, documents
-from tests.support import fixed_checkpoint
+from tests.support import blend_checkpoint, fixed_checkpoint
 
 
 @pytest.fixture
@@ -48,7 +49,8 @@ def trained(store: Any) -> Trained:
 
     def make(action: str, **settings: Any) -> RLQueryRewriter:
         over = chroma_retriever(store._collection, store.embeddings)
-        return RLQueryRewriter(checkpoint=fixed_checkpoint(over, action), **settings)
+        made = blend_checkpoint(over) if action == BLEND else fixed_checkpoint(over, action)
+        return RLQueryRewriter(checkpoint=made, **settings)
 
     return make
 

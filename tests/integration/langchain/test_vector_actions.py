@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import ConfigurableField
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from rl_rewriter import RLQueryRewriter
+from rl_rewriter.actions.blend import BLEND
 from rl_rewriter.integrations.langchain import RewritingRetriever
 from rl_rewriter.retrieval.chroma_bm25 import ChromaBm25
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
@@ -21,7 +23,7 @@ from tests.integration.langchain.parts import Embedder, Trained, documents, late
 from tests.support import QUERIES, fixed_checkpoint
 
 ACTIONS = ["keywords", "keywords@0.5", "expand_3x5", "move_dense_1@0.4", "move_bm25_3@0.4"]
-FUSIONS = ["fuse_bm25@0.6"]
+FUSIONS = ["fuse_bm25@0.6", BLEND]
 
 
 @pytest.mark.parametrize("action", [*ACTIONS, *FUSIONS])
@@ -74,7 +76,7 @@ def test_no_action_sees_another_tenant(
     assert all(search.get("where") == where for search in searches)
 
 
-@pytest.mark.parametrize("action", ["expand_3x5", "move_bm25_1@0.4", "fuse_bm25@0.4"])
+@pytest.mark.parametrize("action", ["expand_3x5", "move_bm25_1@0.4", "fuse_bm25@0.4", BLEND])
 def test_feedback_comes_from_the_tenants_own_documents(
     store: Any, trained: Trained, action: str
 ) -> None:
@@ -173,3 +175,33 @@ def test_other_vector_stores_search_mixes_by_vector() -> None:
     assert found != store.similarity_search(QUERIES[0], k=3)
     in_a = wrapped.invoke(QUERIES[0], filter=lambda document: document.metadata["tenant"] == "a")
     assert {document.metadata["tenant"] for document in in_a} == {"a"}
+
+
+def test_a_blend_sees_the_conversation(store: Any, trained: Trained) -> None:
+    """Given as messages: its turns are embedded with the question and scored by BM25."""
+    wrapped = RewritingRetriever(rewriter=trained(BLEND), base_retriever=store.as_retriever())
+    history = [HumanMessage("is there a warranty?"), AIMessage("For two years after delivery.")]
+    alone = wrapped.invoke("and who pays for a repair?")
+    without = latest().rewrite
+    store.embeddings.embedded.clear()
+
+    found = wrapped.invoke("and who pays for a repair?", history=history)
+
+    together = "is there a warranty? and who pays for a repair?"
+    assert together not in without.lexical_texts
+    assert together in latest().rewrite.lexical_texts
+    assert str(latest().rewrite.vector) != str(without.vector)
+    asked = ["and who pays for a repair?", together, "For two years after delivery."]
+    assert store.embeddings.embedded == asked
+    assert latest().action == BLEND
+    assert found != alone
+
+
+def test_a_blend_is_masked_where_only_texts_are_searched(store: Any, trained: Trained) -> None:
+    base = InMemoryVectorStore(Embedder())
+    base.add_documents(documents())
+    over = chroma_retriever(store._collection, store.embeddings)
+    rewriter = RLQueryRewriter(over, checkpoint=trained(BLEND).checkpoint)
+    RewritingRetriever(rewriter=rewriter, base_retriever=base.as_retriever()).invoke(QUERIES[0])
+    assert latest().action != BLEND
+    assert BLEND not in latest().probabilities

@@ -18,13 +18,15 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from rl_rewriter import RLQueryRewriter
+from rl_rewriter.actions.blend import BLEND
 from rl_rewriter.integrations.llama_index import last_decision
 from rl_rewriter.logs.store import read_interactions
+from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.retrieval.text_only import TextOnly
 from rl_rewriter.types import Needs, RewriteDecision
-from tests.support import DOCUMENTS, TokenEmbedder, fixed_checkpoint
+from tests.support import DOCUMENTS, TokenEmbedder, blend_checkpoint, fixed_checkpoint
 
 QUESTION = "could you please tell me how I get my money back on the card?"
 TENANTS = {name: "ab"[number % 2] for number, name in enumerate(DOCUMENTS)}
@@ -133,7 +135,13 @@ def retriever_over(index: VectorStoreIndex) -> Retriever:
 
 def over_chroma(index: VectorStoreIndex, action: str, **settings: Any) -> RLQueryRewriter:
     """A rewriter whose policy was made for the index's collection."""
-    return RLQueryRewriter(checkpoint=fixed_checkpoint(retriever_over(index), action), **settings)
+    return RLQueryRewriter(checkpoint=checkpoint_for(index, action), **settings)
+
+
+def checkpoint_for(index: VectorStoreIndex, action: str) -> Checkpoint:
+    """A policy that takes one action wherever it is possible."""
+    retriever = retriever_over(index)
+    return blend_checkpoint(retriever) if action == BLEND else fixed_checkpoint(retriever, action)
 
 
 class Blender(TextOnly):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from chromadb.api.models.Collection import Collection
 from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import QueryBundle
 
 from rl_rewriter import RLQueryRewriter
+from rl_rewriter.integrations._llama_index_first import FirstSearch
 from rl_rewriter.integrations.llama_index import RewritingRetriever
+from rl_rewriter.serving.events import Served
 from tests.integration.llama_index.parts import (
     QUESTION,
     RecordingRetriever,
@@ -65,6 +69,52 @@ async def test_as_the_bare_retriever(
     assert found(await wrapped.aretrieve(asked)) == expected
     assert asked == bundle
     assert len(expected) == min(k, 6)
+
+
+@pytest.mark.parametrize("space", ["cosine", "l2", "ip"])
+async def test_a_kept_query_is_searched_once(monkeypatch: pytest.MonkeyPatch, space: str) -> None:
+    index = chroma_index(space=space)
+    base = index.as_retriever(similarity_top_k=3, filters=tenant("a"))
+    told: list[Served] = []
+    wrapped = RewritingRetriever(over_chroma(index, "keep", listeners=[told.append]), base)
+    expected = found(base.retrieve(QUESTION))
+    wrapped.retrieve("which card pays?")  # builds the BM25 index
+    searches: list[Any] = []
+    query: Any = Collection.query
+
+    def counted(self: Any, **settings: Any) -> Any:
+        searches.append(settings.get("where"))
+        return query(self, **settings)
+
+    monkeypatch.setattr(Collection, "query", counted)
+    assert found(wrapped.retrieve(QUESTION)) == expected
+    assert found(await wrapped.aretrieve(QUESTION)) == expected
+    assert len(searches) == 2
+    assert all(searches)  # within the tenant
+    assert told[-1].searches == 1  # BM25's
+
+
+async def test_what_another_search_asks_for_is_searched() -> None:
+    index = chroma_index()
+    base = index.as_retriever(similarity_top_k=3)
+    first = FirstSearch(
+        index.vector_store.client, {QUESTION: embedding_of(index)._embedder.embed_query(QUESTION)}
+    )
+    assert first.serving(base) is None
+    first.expect(QUESTION)
+    vector = embedding_of(index)._embedder.vector(QUESTION)[None]
+    first.query(
+        query_embeddings=vector, n_results=5, include=["documents", "metadatas", "distances"]
+    )
+    for other in (
+        index.as_retriever(similarity_top_k=3),
+        index.as_retriever(similarity_top_k=9),
+        index.as_retriever(similarity_top_k=3, filters=tenant("a")),
+    ):
+        serving = first.serving(other)
+        assert serving is not None
+        assert found(serving.retrieve(QUESTION)) == found(other.retrieve(QUESTION))
+        assert found(serving.retrieve("repair?")) == found(other.retrieve("repair?"))
 
 
 async def test_the_bundle_reaches_any_retriever_as_it_came() -> None:

@@ -124,7 +124,7 @@ def _asked_thrice(evidence: Evidence) -> Rewrite:
     ("make", "settings", "reason"),
     [
         (_text, {}, "fallback:action_error"),
-        (_fused, {"budget": Budget(searches=1)}, "fallback:search_budget"),
+        (_fused, {"budget": Budget(searches=0)}, "fallback:search_budget"),
         (_fused, {"budget": Budget(searches=2)}, "fallback:search_budget"),
         (_asked_thrice, {"budget": Budget(llm_calls=2)}, "fallback:llm_budget"),
         (_text, {"kill_switch": lambda: True}, "fallback:kill_switch"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.llms import MockLLM
 from llama_index.core.retrievers import QueryFusionRetriever, VectorIndexRetriever
 from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, TextNode
@@ -18,11 +20,14 @@ from llama_index.core.vector_stores.types import (
 )
 
 from rl_rewriter import Filters, RLQueryRewriter
+from rl_rewriter.actions.blend import BLEND
+from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.integrations.llama_index import RewritingRetriever, chat_history
 from tests.integration.llama_index.parts import (
     QUESTION,
     TENANTS,
     RecordingRetriever,
+    checkpoint_for,
     chroma_index,
     decided,
     embedding_of,
@@ -39,7 +44,7 @@ from tests.support import DOCUMENTS, fixed_checkpoint
 WORDS = "money back card"
 """What is left of the question by "keywords"."""
 VECTOR_ACTIONS = ["expand_3x5", "keywords@0.5", "move_dense_3@0.4", "move_bm25_3@0.4"]
-FUSED_ACTIONS = ["fuse_bm25@0.1", "fuse_bm25@0.6"]
+FUSED_ACTIONS = ["fuse_bm25@0.1", "fuse_bm25@0.6", BLEND]
 HISTORY = ["Which cards do you take?", "All of them.", "And vouchers?", "One an order."]
 
 
@@ -72,12 +77,12 @@ async def test_chroma_finds_what_our_own_retriever_finds(
         np.testing.assert_allclose(scores, np.exp(expected.ranking.scores - 1), rtol=1e-4)
 
 
-@pytest.mark.parametrize("action", ["fuse_bm25@0.6", "move_bm25_3@0.4", "expand_3x5"])
+@pytest.mark.parametrize("action", ["fuse_bm25@0.6", "move_bm25_3@0.4", "expand_3x5", BLEND])
 def test_evidence_stays_within_the_filter(action: str) -> None:
     """Documents of another tenant pull the search nowhere: without them it is the same."""
     both, alone = chroma_index(), chroma_index()
     alone.vector_store.client.delete(ids=[name for name in DOCUMENTS if TENANTS[name] == "b"])
-    checkpoint = fixed_checkpoint(retriever_over(both), action)
+    checkpoint = checkpoint_for(both, action)
     results = []
     for index in (both, alone):
         base = index.as_retriever(similarity_top_k=3, filters=tenant("a"))
@@ -337,3 +342,52 @@ def own_filter(filters: MetadataFilters | None) -> dict[str, Any] | None:
 
 def _text_node(name: str) -> TextNode:
     return TextNode(id_=name, text=f"text of {name}")
+
+
+def test_a_blend_sees_the_conversation() -> None:
+    index = chroma_index()
+    wrapped = RewritingRetriever(over_chroma(index, BLEND), index.as_retriever(similarity_top_k=4))
+    wrapped.retrieve(QUESTION)
+    without = decided().rewrite
+    embedding_of(index).embedded.clear()
+    with chat_history(
+        [
+            ChatMessage(role="user", content="which cards do you take?"),
+            ChatMessage(role="assistant", content="All of them."),
+        ]
+    ):
+        wrapped.retrieve(QUESTION)
+    together = f"which cards do you take? {QUESTION}"
+    assert decided().action == BLEND
+    assert together not in without.lexical_texts
+    assert together in decided().rewrite.lexical_texts
+    assert str(decided().rewrite.vector) != str(without.vector)
+    assert set(embedding_of(index).embedded) <= {QUESTION, together, "All of them."}
+    assert {together, "All of them."} <= set(embedding_of(index).embedded)
+
+
+def test_a_blend_of_vectors_alone_is_a_search_by_vector() -> None:
+    """Without words there is nothing to fuse: the base itself searches, by the blended vector."""
+    index = chroma_index()
+    plain = checkpoint_for(index, BLEND)
+    [blend] = plain.blends
+    lexical = [view.kind == "lexical" for view in blend.views]
+    bias = np.where(lexical, np.float32(-30.0), blend.head.bias)
+    blend = dataclasses.replace(blend, head=dataclasses.replace(blend.head, bias=bias))
+    actions = ActionSpace((*plain.actions.actions[:-1], blend))
+    checkpoint = dataclasses.replace(plain, actions=actions)
+    wrapped = RewritingRetriever(
+        RLQueryRewriter(checkpoint=checkpoint), index.as_retriever(similarity_top_k=4)
+    )
+    nodes = wrapped.retrieve(QUESTION)
+    expected = RLQueryRewriter(retriever_over(index), checkpoint=checkpoint).retrieve(QUESTION, k=4)
+    assert decided().rewrite.lexical_weight == 0.0
+    assert ids(nodes) == list(expected.ranking.ids)
+
+
+def test_a_blend_is_masked_where_only_texts_are_searched() -> None:
+    index, base = chroma_index(), RecordingRetriever()
+    rewriter = RLQueryRewriter(retriever_over(index), checkpoint=checkpoint_for(index, BLEND))
+    RewritingRetriever(rewriter, base).retrieve(QUESTION)
+    assert decided().action != BLEND
+    assert BLEND not in decided().probabilities

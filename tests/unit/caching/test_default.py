@@ -6,7 +6,7 @@ import pytest
 
 from rl_rewriter.caching import default
 from rl_rewriter.caching.config import CacheConfig
-from rl_rewriter.caching.default import SWITCH, default_cache, use_cache
+from rl_rewriter.caching.default import SWITCH, chosen_cache, default_cache, use_cache
 from rl_rewriter.caching.store import ServingCache
 
 
@@ -48,3 +48,14 @@ def test_the_environment_switches_it_off(
     assert (default_cache() is not None) is is_on
     use_cache(ServingCache())
     assert (default_cache() is not None) is is_on
+
+
+def test_a_caller_says_which_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ServingCache()
+    assert chosen_cache("shared") is default_cache()
+    assert chosen_cache(own) is own
+    assert chosen_cache(None) is None
+    assert (bounded := chosen_cache(CacheConfig(seconds=60.0))) is not None
+    assert bounded.config.seconds == 60.0
+    monkeypatch.setenv(SWITCH, "0")
+    assert [chosen_cache(each) for each in ("shared", own, CacheConfig())] == [None] * 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rl_rewriter.evaluation.comparison import compare
-from rl_rewriter.evaluation.held_out import HeldOut, always
+from rl_rewriter.evaluation.held_out import HeldOut, always, seed_name
 from rl_rewriter.evaluation.significance import bootstrap_interval
 
 VALUES = np.array([[0.5, 0.7, 0.1], [0.5, 0.2, 0.9], [0.5, 0.9, 0.5], [0.5, 0.5, 0.4]])
@@ -73,3 +73,19 @@ def test_intervals_are_those_of_each_arm_alone() -> None:
 
 def test_no_arm_gives_no_comparison() -> None:
     assert HELD_OUT.versus_keep([]) == {}
+
+
+def test_what_several_seeds_learned_is_told_as_one() -> None:
+    """Each seed's blend is a column of its own; people read of one action."""
+    found = HeldOut(
+        action_names=("keep", "a~b", "blend", seed_name("blend", 1)),
+        metric="ndcg@10",
+        values={"ndcg@10": np.array([[0.5, 0.1, 0.7, 0.5], [0.5, 0.1, 0.9, 0.7]])},
+        choices={"policy": np.array([[2, 2], [3, 0]])},
+    )
+    assert seed_name("blend", 0) == "blend"
+    assert found.action_names[-1] == "blend~1"
+    assert found.of("policy").tolist() == pytest.approx([0.6, 0.7])
+    assert found.means() == pytest.approx({"keep": 0.5, "a~b": 0.1, "blend": 0.8})
+    assert found.action_share("policy") == {"blend": 0.75, "keep": 0.25}
+    assert found.action_share("policy", np.array([1])) == {"keep": 0.5, "blend": 0.5}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from rl_rewriter.errors import InputError
 from rl_rewriter.logs.encoding import to_line
+from rl_rewriter.logs.locked_file import append_line, locked
 from rl_rewriter.logs.report import ReadReport
 from rl_rewriter.logs.rotation import compress_rotated, prune, rotate
 from rl_rewriter.monitoring.follow import Follower
@@ -135,3 +138,19 @@ def test_a_compressed_log_is_read_once(path: Path) -> None:
 def test_a_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can't be read"):
         list(Follower(tmp_path).new_records())
+
+
+def test_a_record_that_is_taken_back_is_never_read(path: Path) -> None:
+    append(path, 0)
+    follower, read = Follower(path), list[int]()
+    assert new(follower) == [0]
+    reading = threading.Thread(target=lambda: read.extend(new(follower)))
+    with locked(path) as handle:
+        size = os.fstat(handle).st_size
+        append_line(handle, to_line(decision("d1")))
+        reading.start()
+        reading.join(0.1)
+        os.ftruncate(handle, size)
+    reading.join()
+    append(path, 2)
+    assert read + new(follower) == [2]

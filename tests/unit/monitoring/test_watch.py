@@ -49,7 +49,7 @@ def serve(watch: DriftWatch, records: Iterable[Mapping[str, Any]]) -> None:
         if record["type"] == "decision":
             watch(request(record))
         else:
-            watch.feedback(
+            watch.on_feedback(
                 Feedback(record["decision_id"], record["value"], "thumb", record["time"])
             )
 
@@ -102,7 +102,7 @@ def test_nothing_is_ever_raised(caplog: pytest.LogCaptureFixture) -> None:
 
     watch = DriftWatch(every=200, on_drift=broken, reference=500, recent=500, in_background=False)
     watch(cast(Any, object()))
-    watch.feedback(cast(Any, None))
+    watch.on_feedback(cast(Any, None))
     serve(watch, World(n=1500, change=600, keep=0.05).records())
     assert watch.failures >= 3
     assert "drift can't be watched" in caplog.text

@@ -350,7 +350,16 @@ def test_filters_share_a_key_only_where_they_are_the_same(one: Filters, other: F
 
 
 TEXTS = st.lists(st.text("ab1.0:"), min_size=1, max_size=3)
-REWRITES = TEXTS.map(lambda texts: Rewrite(tuple(texts), (1 / len(texts),) * len(texts)))
+REWRITES = st.builds(
+    lambda texts, words: Rewrite(
+        tuple(texts),
+        (1 / len(texts),) * len(texts),
+        lexical_texts=tuple(words),
+        lexical_shares=(1 / len(words),) * len(words) if words else (),
+    ),
+    TEXTS,
+    st.lists(st.text("ab1.0:"), max_size=3),
+)
 
 
 @given(REWRITES, REWRITES, st.sampled_from([0.0, 0.5]), st.sampled_from([0.0, 0.5]))

@@ -12,12 +12,12 @@ import pytest
 
 from rl_rewriter.retrieval.chroma import ChromaRetriever
 from rl_rewriter.retrieval.embedders import as_embedder
-from rl_rewriter.retrieval.evidence import extend, gather
+from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH, LEXICAL_DEPTH, extend, gather
 from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.retrieval.tfidf import TfidfRetriever
 from rl_rewriter.text.statistics import CollectionStatistics
-from rl_rewriter.types import FEEDBACK_DOCUMENTS, Matrix, Needs, Query, Ranking, Rewrite
+from rl_rewriter.types import FEEDBACK_DOCUMENTS, Matrix, Needs, Query, Ranking, Rewrite, Turn
 from tests.support import DOCUMENTS, TokenEmbedder, chroma_collection
 
 EVERYTHING = ~Needs.NOTHING
@@ -66,7 +66,7 @@ def test_everything_for_many_queries_in_a_few_calls(
 ) -> None:
     queries = [QUERY, Query("delivery abroad"), QUERY, Query("???")]
     found = gather(queries, retriever, STATISTICS, EVERYTHING)
-    assert retriever.calls == {"embed": 1, "search": 1, "lexical": 1, "vectors": 2}
+    assert retriever.calls == {"embed": 1, "search": 1, "lexical": 1, "vectors": 1}
     assert embedder.embedded == [QUERY.text, "delivery abroad", "???"]
     for item in found:
         assert item.vector is not None
@@ -123,7 +123,8 @@ def test_evidence_in_steps_is_evidence_at_once(retriever: Counted, order: int) -
         one, other = getattr(item, side), getattr(once, side)
         assert (one.ids, one.texts) == (other.ids, other.texts)
         np.testing.assert_array_equal(one.vectors, other.vectors)
-    assert item.gathered | Needs.VECTOR | Needs.FIRST_RANKING == once.gathered
+    unasked = Needs.VECTOR | Needs.FIRST_RANKING | Needs.HISTORY_VECTORS
+    assert item.gathered | unasked == once.gathered
 
 
 def test_some_queries_have_it_already(retriever: Counted) -> None:
@@ -159,3 +160,45 @@ def test_dense_retrievers_have_no_lexical_side() -> None:
     assert item.lexical is None
     assert item.first is not None
     assert item.first.vectors is not None
+
+
+TALK = Query(
+    "and abroad?",
+    (Turn("user", "how long does delivery take?"), Turn("assistant", "Two days.")),
+)
+PARTS = ("how long does delivery take? and abroad?", "Two days.")
+
+
+def test_parts_of_the_conversation_are_embedded_with_the_query(
+    retriever: Counted, embedder: TokenEmbedder
+) -> None:
+    found = gather([TALK, QUERY, TALK], retriever, STATISTICS, Needs.HISTORY_VECTORS)
+    assert retriever.calls == {"embed": 1}
+    assert embedder.embedded == [TALK.text, QUERY.text, *PARTS]
+    assert found[1].part_vectors == {}
+    for item in (found[0], found[2]):
+        assert tuple(item.part_vectors) == PARTS
+        for text, vector in item.part_vectors.items():
+            np.testing.assert_allclose(vector, embedder.vector(text), rtol=1e-5)
+
+
+def test_they_are_embedded_only_where_they_are_needed(
+    retriever: Counted, embedder: TokenEmbedder
+) -> None:
+    [item] = gather([TALK], retriever, STATISTICS, EVERYTHING & ~Needs.HISTORY_VECTORS)
+    assert item.part_vectors == {}
+    assert embedder.embedded == [TALK.text]
+    extend([item], retriever, Needs.HISTORY_VECTORS)
+    assert embedder.embedded == [TALK.text, *PARTS]
+    extend([item], retriever, EVERYTHING)
+    assert embedder.embedded == [TALK.text, *PARTS]
+
+
+def test_the_ranking_by_words_is_deeper_than_what_is_looked_at(tmp_path: Path) -> None:
+    documents = {f"d{number:03}": f"refund of order {number}" for number in range(120)}
+    retriever = chroma_retriever(chroma_collection(documents), TokenEmbedder(), cache_dir=tmp_path)
+    [item] = gather([Query("refund")], retriever, STATISTICS, Needs.LEXICAL | Needs.FIRST_RANKING)
+    assert item.lexical is not None
+    assert len(item.lexical) == LEXICAL_DEPTH
+    assert item.first is not None
+    assert len(item.first) == EVIDENCE_DEPTH

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rl_rewriter.errors import CollectionError
 from rl_rewriter.retrieval.bm25 import Bm25Index
 from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
@@ -90,6 +91,13 @@ def test_extremes(text: str, weight: float, ids: tuple[str, ...]) -> None:
     base = {"c": 0.9, "a": 0.5, "d": 0.1}
     [ranking] = fixed(base).search([Rewrite((text,), lexical_weight=weight)], k=10)
     assert ranking.ids == ids
+
+
+def test_scores_that_are_none_are_not_fused() -> None:
+    """They would leave no document at all."""
+    for odd in (float("nan"), float("inf")):
+        with pytest.raises(CollectionError, match="fixed retriever"):
+            fixed({"c": 0.9, "a": odd}).search([Rewrite(("refund",), lexical_weight=0.4)], k=10)
 
 
 def test_words_alone_where_the_base_finds_nothing() -> None:

@@ -548,13 +548,15 @@ def test_a_deployment_chooses_once_a_request(lexical: Bm25Retriever, tmp_path: P
     rewriter = RLQueryRewriter(lexical, deployment=sides, log=log)
     for session, action in [("a", "keywords"), ("b", "top_idf_4")]:
         decision = rewriter.decide(ASKED, session=session)
-        assert (decision.action, decision.tags) == (action, {"side": session})
+        assert decision.action == action
+        assert decision.tags == {"session_id": session, "side": session}
         rewriter.record(decision, [], tags={"mine": 1})
     shadowed = rewriter.retrieve(ASKED, k=4, session="shadow")
     decision = shadowed.decision
     assert (decision.reason, decision.action, decision.propensity) == ("shadow", "keep", 1.0)
     assert decision.probabilities == {"keep": 1.0}
     assert decision.tags == {
+        "session_id": "shadow",
         "side": "shadow",
         "shadow_action": "top_idf_4",
         "shadow_version": checkpoints[1].policy.version,
@@ -565,8 +567,8 @@ def test_a_deployment_chooses_once_a_request(lexical: Bm25Retriever, tmp_path: P
     assert rewriter.decide(ASKED, session="broken").reason == "fallback:adapter"
     assert sides.asked == ["a", "b", "shadow", "nobody", "broken"]
     assert [record["tags"] for record in read_records(log)] == [
-        {"mine": 1, "side": "a"},
-        {"mine": 1, "side": "b"},
+        {"mine": 1, "session_id": "a", "side": "a"},
+        {"mine": 1, "session_id": "b", "side": "b"},
     ]
 
 

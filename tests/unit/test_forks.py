@@ -1,0 +1,77 @@
+"""A forked process waits for no lock and no answer of threads that stayed with its parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rl_rewriter.actions.language_model import Answer, LanguageModel
+from rl_rewriter.retrieval.chroma_bm25 import ChromaBm25
+from rl_rewriter.types import Rewrite
+from tests.faults import Stall
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork"),
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+]
+
+
+class Pages:
+    """As much of a collection as BM25 reads: the store's own threads don't outlive a fork."""
+
+    id = "pages"
+    texts = ("money is refunded", "a parcel from abroad")
+
+    def get(self, *, include: list[str], limit: int = 100, offset: int = 0) -> dict[str, list[str]]:
+        return {"ids": ["refund", "abroad"], "documents": list(self.texts)}
+
+    def count(self) -> int:
+        return len(self.texts)
+
+
+def holds_in_a_fork(check: Callable[[], bool]) -> bool:
+    """Whether ``check`` says yes in a forked process, within ten seconds."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)  # ends a child that waits for ever
+        try:
+            is_fine = check()
+        except BaseException:
+            is_fine = False
+        os._exit(0 if is_fine else 1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def test_a_question_that_a_thread_of_the_parent_asks_is_asked_again() -> None:
+    parent, stall = os.getpid(), Stall()
+
+    def ask(prompt: str) -> str:
+        if os.getpid() == parent:
+            stall()
+        return prompt.upper()
+
+    model = LanguageModel(ask)
+    asking = threading.Thread(target=model.answer, args=("a",))
+    asking.start()
+    assert stall.reached.wait(10)
+    with model._lock:  # as a thread of the parent may hold it
+        assert holds_in_a_fork(lambda: model.answer("a") == Answer("A"))
+    stall.let_go()
+    asking.join(10)
+    assert model.answer("a") == Answer("A")
+
+
+def test_a_bm25_index_that_a_thread_of_the_parent_builds_is_built_again(tmp_path: Path) -> None:
+    index = ChromaBm25(Pages(), cache_dir=tmp_path)
+
+    def finds() -> bool:
+        return index.current_index().top(Rewrite(("parcel",)), 1).ids == ("abroad",)
+
+    with index._lock:
+        assert holds_in_a_fork(finds)
+    assert finds()
