@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rl_rewriter.forks import renewed_after_fork
 from rl_rewriter.logs.importers.documents import Documents
 from rl_rewriter.logs.importers.observed import Asked, Origin, asked_for, observed_decision
 from rl_rewriter.logs.records import QueryPrivacy
@@ -53,8 +54,13 @@ class OpenRuns:
     """The open runs of all threads and tasks, by id."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._runs: OrderedDict[str, OpenRun] = OrderedDict()
+        self.renew()
+        renewed_after_fork(self)
+
+    def renew(self) -> None:
+        """A lock that nobody holds."""
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         """Number of open runs."""
@@ -113,11 +119,16 @@ class CaptureLog:
         self._log = log
         privacy = log_queries or self._log.config.log_queries
         self._origin = Origin(how="captured", source=source, log_queries=privacy)
-        self._counting = threading.Lock()
         self.runs = OpenRuns()
         self.captured = 0
         self.failures = 0
         self.own = 0
+        self.renew()
+        renewed_after_fork(self)
+
+    def renew(self) -> None:
+        """A lock that nobody holds."""
+        self._counting = threading.Lock()
 
     def retrieved(self, run: OpenRun, documents: Documents | None) -> None:
         """A retrieval has ended: log it, unless another one around it stands for both.

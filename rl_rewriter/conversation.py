@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -57,7 +58,7 @@ def as_history(messages: Sequence[Any]) -> tuple[Turn, ...]:
     if isinstance(messages, str) or not isinstance(messages, Iterable):
         raise InputError(f"history must be a list of turns, not {type(messages).__name__}")
     turns: list[Turn] = []
-    for position, message in list(enumerate(messages))[-MAX_TURNS:]:
+    for position, message in deque(enumerate(messages), maxlen=MAX_TURNS):
         if isinstance(message, str):
             turn: Turn | None = Turn("assistant" if position % 2 else "user", message)
         else:

@@ -99,6 +99,7 @@ TRAIN: dict[Any, Any] = {
     "episodes": int,
     "validation": {"keep": float, "best_fixed": float, "policy": float},
     "kl": float,
+    "blend": dict,
     "warnings": list,
 }
 DECISION: dict[Any, Any] = {

@@ -58,6 +58,11 @@ class LearnedBlend:
             return needs | Needs.HISTORY_VECTORS
         return needs | Needs.BLEND
 
+    @property
+    def fuses(self) -> bool:
+        """Whether its search asks BM25 as well."""
+        return any(view.kind == "lexical" for view in self.views)
+
     def weights(self, evidence: Evidence, seen: Seen) -> Vector:
         """Weights of the views for one query, ``(v,)``; absent views have none."""
         raw = evidence.features

@@ -132,13 +132,14 @@ def train(console: Console, out: Path, report: FitReport) -> None:
     """How training went."""
     value = report.validation
     of_update = f" of update {report.chosen_update}" if report.chosen_update else ""
-    where = "validation" if report.chosen_update or report.blend is None else "cross-fitted"
+    is_held_out = report.episodes > 0
+    trained = f"{report.n_train} training queries"
+    if is_held_out:
+        trained += f", {report.episodes} episodes, KL to the reference {report.kl:.2f} nats"
     console.print(
         f"policy {report.policy_version}{of_update} saved to {out}\n"
-        f"{where} queries: keep {value['keep']:.3f}, best single action "
-        f"{value['best_fixed']:.3f}, policy {value['policy']:.3f}\n"
-        f"{report.n_train} training queries, {report.episodes} episodes, "
-        f"KL to the reference {report.kl:.2f} nats"
+        f"{'validation queries' if is_held_out else 'by cross-fitting'}: keep {value['keep']:.3f}, "
+        f"best single action {value['best_fixed']:.3f}, policy {value['policy']:.3f}\n{trained}"
     )
     blend(console, report.blend)
     for warning in report.warnings:
@@ -160,7 +161,7 @@ def demo(console: Console, result: DemoResult) -> None:
         f"keep {room.keep:.3f}, best single action {room.best_fixed:.3f}, "
         f"best action for each query {room.oracle:.3f} in hindsight\n"
     )
-    console.print("[bold]2. training[/bold] (REINFORCE with a KL term to mostly keep)")
+    console.print("[bold]2. training[/bold]")
     train(console, Path(result.record["artifacts"]["policy"]), result.fit)
     console.print("\n[bold]3. held-out queries[/bold] (never seen in training)")
     collection(console, result.record)

@@ -40,18 +40,19 @@ def blend_record(report: BlendReport | None) -> dict[str, Any] | None:
 
 
 def blend(console: Console, report: BlendReport | None) -> None:
-    """What stands, and the comparison that says why."""
+    """What stands, and the comparisons that say why."""
     if report is None:
         return
     strength = f" at strength {report.strength:g}" if report.strength not in (0.0, 1.0) else ""
     console.print(
-        f"cross-fitted on {report.n_queries} queries: {_RUNGS[report.rung]} stands{strength}, "
-        f"{report.served_value:.3f} against {report.values['keep']:.3f} of keep, "
-        f"{report.served_hurt:.0%} of the queries below it"
+        f"what stands: {_RUNGS[report.rung]}{strength}; {report.served_hurt:.0%} of "
+        f"{report.n_queries} queries below keep"
     )
     taken = [step for step in report.steps if step.taken]
     for step in taken[-1:] or report.steps[-1:]:
         console.print(f"  {step.in_words}")
+    for message in report.messages[-1:]:
+        console.print(f"  {message}")
 
 
 def weights(console: Console, views: Mapping[str, float]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rl_rewriter.errors import InputError
+from rl_rewriter.forks import renewed_after_fork
 from rl_rewriter.logs.reader import read_records
 from rl_rewriter.logs.records import feedback_record
 from rl_rewriter.monitoring.drift_report import DriftConfig, DriftReport, Evidence, Side, judge
@@ -27,6 +28,14 @@ from rl_rewriter.types import Feedback, RewriteDecision
 _logger = logging.getLogger(__name__)
 
 _WAITING = 10_000
+_SETTINGS = (
+    "_every",
+    "_on_drift",
+    "_in_background",
+    "_config",
+    "_n_reference",
+    "_n_recent",
+)
 
 
 class FinishedRequest(Protocol):
@@ -83,19 +92,37 @@ class DriftWatch:
                 f"every, reference and recent must be at least 1, got {every}, {reference} and "
                 f"{recent}"
             )
-        self.failures = 0
-        self.report: DriftReport | None = None
         self._every, self._on_drift, self._in_background = every, on_drift or _warn, in_background
         self._config = config or DriftConfig()
         self._reference: list[Seen] = []
-        self._n_reference = reference
-        self._recent: deque[Seen] = deque(maxlen=recent)
+        self._n_reference, self._n_recent = reference, recent
+        self._begin()
+
+    def _begin(self) -> None:
+        self.failures = 0
+        self.report: DriftReport | None = None
+        self._recent: deque[Seen] = deque(maxlen=self._n_recent)
         rng = np.random.default_rng(self._config.seed)
         self._detector = RewardDetector(level=self._config.level, rng=rng)
         window = min(_WAITING, self._config.join_window)
         self._joined = JoinedRewards(window=window)
-        self._lock, self._looking = threading.Lock(), threading.Lock()
         self._n = self._looks = 0
+        self.renew()
+        renewed_after_fork(self)
+
+    def renew(self) -> None:
+        """Locks that nobody holds."""
+        self._lock, self._looking = threading.Lock(), threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and deepcopy: a copy has the same reference, and watches what it serves."""
+        with self._lock:
+            reference = list(self._reference)
+        return {**{name: self.__dict__[name] for name in _SETTINGS}, "_reference": reference}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
 
     def compare_with(self, log: str | Path) -> DriftWatch:
         """Compare with the decisions of a log instead of the first requests; returns itself.

@@ -7,7 +7,8 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 import numpy as np
 
@@ -122,7 +123,7 @@ class Decider:
                 return Plan(self._kept(query, "search_budget", decision_id))
             look = _Look(MeteredRetriever(retriever, meter), depth, with_documents)
             offers = retriever.offers if allowed is None else allowed
-            evidence = look.at(query, self.checkpoint, offers)
+            evidence = look.at(query, self.checkpoint, self._early & offers)
             stage = "policy_error"
             mask = self.checkpoint.actions.mask([query], offers)
             if affordable is not None:
@@ -178,6 +179,16 @@ class Decider:
                 found &= np.asarray(calls) <= caps.llm_calls
             self._affordable_by_caps[key] = found
         return found
+
+    @cached_property
+    def _early(self) -> Needs:
+        """What a learned blend is likely to ask for in a moment, when it would cost twice.
+
+        Parts of the conversation are embedded with the query in one call of the model, and the
+        first documents come with their texts from one search.
+        """
+        needs = reduce(or_, (blend.needs for blend in self.checkpoint.blends), Needs.NOTHING)
+        return needs & (Needs.HISTORY_VECTORS | Needs.FIRST_TEXTS)
 
     @cached_property
     def _affordable_by_caps(self) -> dict[tuple[Caps, bool], Mask]:
@@ -248,14 +259,12 @@ class _Look:
     depth: int
     with_documents: bool
 
-    def at(self, query: Query, checkpoint: Checkpoint, offers: Needs) -> Evidence:
-        # Embedded with the query, where an action may ask for it: one call of the model, not two.
-        of_history = checkpoint.actions.needs & offers & Needs.HISTORY_VECTORS
+    def at(self, query: Query, checkpoint: Checkpoint, early: Needs) -> Evidence:
         [evidence] = gather(
             [query],
             self.retriever,
             checkpoint.statistics,
-            checkpoint.features.needs | of_history,
+            checkpoint.features.needs | early,
             depth=self.depth,
             with_documents=self.with_documents,
         )

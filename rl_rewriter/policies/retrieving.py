@@ -62,6 +62,8 @@ def searched(
         version=decision.policy_version,
     )
     meter.not_served()
+    # Its tags stay: a rollout is judged by its fallbacks too.
+    fallback = dataclasses.replace(fallback, tags=decision.tags)
     plan = Plan(fallback, plan.evidence, error)
     return plan, first_ranking(plan, k, meter)
 

@@ -156,10 +156,13 @@ def searches_of_keep(features: Needs, *, serves_first: bool) -> int:
 def searches_of(features: Needs, action: Action) -> int:
     """The most searches beside the base's one that an action takes, features included.
 
-    BM25 without its documents' vectors is needed for fusion, whose search asks it again.
+    BM25 without its documents' vectors is needed for fusion, whose search asks it again; an action
+    that needs both says itself whether it fuses.
     """
     needs = features | action.needs
-    is_fused = Needs.LEXICAL in action.needs and Needs.LEXICAL_VECTORS not in action.needs
+    is_fused = Needs.LEXICAL in action.needs and (
+        Needs.LEXICAL_VECTORS not in action.needs or bool(getattr(action, "fuses", False))
+    )
     return bool(needs & _FIRST) + bool(needs & _LEXICAL) + is_fused
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
+from rl_rewriter.forks import renewed_after_fork
+
 OTHER = "other"
 
 
@@ -18,6 +20,11 @@ class BoundedLabels:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._known: set[str] = set()
+        self.renew()
+        renewed_after_fork(self)
+
+    def renew(self) -> None:
+        """A lock that nobody holds."""
         self._lock = threading.Lock()
 
     def of(self, value: str) -> str:
@@ -41,6 +48,11 @@ class LatestLabels:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._used: OrderedDict[str, None] = OrderedDict()
+        self.renew()
+        renewed_after_fork(self)
+
+    def renew(self) -> None:
+        """A lock that nobody holds."""
         self._lock = threading.Lock()
 
     def use(self, value: str) -> str | None:

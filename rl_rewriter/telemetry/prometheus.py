@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any
 
 from rl_rewriter.errors import InputError, MissingExtraError
@@ -44,10 +43,8 @@ class PrometheusListener:
         if not re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", namespace):
             raise InputError(f"namespace must be letters, digits and _, got {namespace!r}")
         client = _client()
-        shared = {
-            "namespace": namespace,
-            "registry": client.REGISTRY if registry is None else registry,
-        }
+        registry = client.REGISTRY if registry is None else registry
+        shared = {"namespace": namespace, "registry": registry}
         self._namespace = namespace
         try:
             self._requests = client.Counter(
@@ -79,6 +76,8 @@ class PrometheusListener:
         self._adapters, self._reasons = BoundedLabels(10), BoundedLabels(MAX_VALUES)
         self._names, self._kinds = BoundedLabels(MAX_VALUES), BoundedLabels(MAX_VALUES)
         self._latest = LatestLabels(MAX_VERSIONS)
+        if registry is client.REGISTRY:
+            _on_default_registry[namespace] = self
 
     def __call__(self, request: FinishedRequest) -> None:
         """Count one request."""
@@ -111,15 +110,17 @@ class PrometheusListener:
         return shared_listener, (self._namespace,)
 
 
-@lru_cache(maxsize=100)
+_on_default_registry: dict[str, PrometheusListener] = {}
+
+
 def shared_listener(namespace: str = "rl_rewriter") -> PrometheusListener:
-    """The one listener of this process on the default registry.
+    """The one listener of this process on the default registry, whoever made it.
 
     Raises:
         InputError: As for :class:`PrometheusListener`.
         MissingExtraError: prometheus-client isn't installed.
     """
-    return PrometheusListener(namespace=namespace)
+    return _on_default_registry.get(namespace) or PrometheusListener(namespace=namespace)
 
 
 def _client() -> Any:

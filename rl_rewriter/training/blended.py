@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from rl_rewriter.training.blend.fit import BlendFit
 
 CLEAR = 2.0
-"""Standard errors on the validation queries above which a policy over single actions is taken."""
+"""Standard errors on the validation queries above which a policy by query is taken over keep or a
+single action."""
+CLEAR_OVER_BLEND = 3.0
+"""The same over a blend: the policy was chosen on these queries, and the blend was not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +45,16 @@ class BlendedFit:
 
     Attributes:
         fitted: Features, table and policy; with a blend, its column stands last in the table, with
-            cross-fitted values, and the policy mostly takes it.
-        blend: The learned action; None where something simpler is served.
+            cross-fitted values.
+        blend: The learned action; None where something simpler stands.
         report: How what was tried compares.
+        is_policy: Whether the policy chooses by query; else it mostly takes what stands.
     """
 
     fitted: FittedOnRows
     blend: LearnedBlend | None
     report: BlendReport
+    is_policy: bool
 
 
 def single_actions(space: ActionSpace, config: FitConfig) -> ActionSpace:
@@ -118,8 +123,8 @@ def fit_blended(
 ) -> BlendedFit:
     """Climb as far as cross-fitted gains are clear.
 
-    Where a blend stands, it is served. Where keep or a single action stands, a categorical policy
-    is trained too, and is served if it is clearly better on queries that it hasn't seen.
+    What stands is served, unless a categorical policy over all actions, the blend among them, is
+    clearly better on queries that it hasn't seen.
 
     Args:
         table: Outcomes of single actions, with raw states.
@@ -146,8 +151,11 @@ def fit_blended(
     on_progress("learning a blend", 1, 1)
     if found.rung == "single" and _hurts(found.report.served_hurt, config):
         found = _kept(found)
-    if found.head is not None:
-        return _served_blend(table, features, found, config)
+    head, blend = found.head, None
+    if head is not None:
+        blend = LearnedBlend(head)
+        values = np.asarray(found.cross_fitted[found.rung], dtype=np.float64)
+        table = with_column(table, blend.name, values)
     rows = training_rows(list(groups), config)
     learned = fit_on_rows(
         table,
@@ -158,44 +166,43 @@ def fit_blended(
         metrics_dir=metrics_dir,
         on_look=on_look,
     )
-    return _served_single(learned, learned.table.subset(rows[1]), found, config)
-
-
-def _served_blend(
-    table: RewardTable, features: FeatureSet, found: BlendFit, config: FitConfig
-) -> BlendedFit:
-    assert found.head is not None
-    values = np.asarray(found.cross_fitted[found.rung], dtype=np.float64)
-    extended = with_column(table, BLEND, values)
-    fitted = features.fitted_on(table.states, table.weights)
-    index = len(table.action_names)
-    outcome = _constant(extended, index, found, config)
-    scaled = replace(extended, states=fitted.standardised(table.states))
-    return BlendedFit(FittedOnRows(fitted, scaled, outcome), LearnedBlend(found.head), found.report)
-
-
-def _served_single(
-    learned: FittedOnRows, held_out: RewardTable, found: BlendFit, config: FitConfig
-) -> BlendedFit:
-    """The policy over single actions where it is clearly better than the one that stands."""
-    from rl_rewriter.training.blend.caution import hurt_share
-
-    index = (found.single or 0) if found.rung == "single" else 0
-    gain = greedy(learned.outcome.policy, held_out, held_out.rewards)
-    gain = gain - held_out.rewards[:, index]
-    error = gain.std(ddof=1) / len(gain) ** 0.5 if len(gain) > 1 else np.inf
-    hurt = hurt_share(gain + held_out.rewards[:, index], held_out.rewards[:, 0])
-    is_clear = bool(gain.mean() > CLEAR * error and gain.mean() > 0 and not _hurts(hurt, config))
-    told = (
-        f"a policy over single actions {'taken' if is_clear else 'not taken'} over "
-        f"{found.rung}: {gain.mean():+.4f} on {len(gain)} validation queries with a standard error "
-        f"of {error:.4f}, {CLEAR:g} of which it has to be above"
-    )
+    is_clear, told = _compared(learned, learned.table.subset(rows[1]), found, config)
     report = replace(found.report, messages=(*found.report.messages, told))
     if is_clear:
-        return BlendedFit(learned, None, report)
-    outcome = _constant(learned.table, index, found, config)
-    return BlendedFit(replace(learned, outcome=outcome), None, report)
+        return BlendedFit(learned, blend, report, is_policy=True)
+    if blend is not None:
+        fitted = features.fitted_on(table.states, table.weights)
+        scaled = replace(table, states=fitted.standardised(table.states))
+        learned = replace(learned, features=fitted, table=scaled)
+    outcome = _constant(table, _standing(found, table), found, config)
+    return BlendedFit(replace(learned, outcome=outcome), blend, report, is_policy=False)
+
+
+def _standing(found: BlendFit, table: RewardTable) -> int:
+    """Column of what stands; a blend's is the last."""
+    if found.head is not None:
+        return len(table.action_names) - 1
+    return (found.single or 0) if found.rung == "single" else 0
+
+
+def _compared(
+    learned: FittedOnRows, held_out: RewardTable, found: BlendFit, config: FitConfig
+) -> tuple[bool, str]:
+    """Whether the policy that chooses by query is clearly better than what stands, and in words."""
+    from rl_rewriter.training.blend.caution import hurt_share
+
+    chosen = greedy(learned.outcome.policy, held_out, held_out.rewards)
+    gain = chosen - held_out.rewards[:, _standing(found, held_out)]
+    error = float(gain.std(ddof=1)) / len(gain) ** 0.5 if len(gain) > 1 else np.inf
+    needed = CLEAR if found.head is None else CLEAR_OVER_BLEND
+    is_clear = bool(gain.mean() > needed * error and gain.mean() > 0)
+    is_clear = is_clear and not _hurts(hurt_share(chosen, held_out.rewards[:, 0]), config)
+    told = (
+        f"a policy that chooses actions by query {'taken' if is_clear else 'not taken'} over "
+        f"{found.rung.replace('_', ' ')}: {gain.mean():+.4f} on {len(gain)} validation queries "
+        f"with a standard error of {error:.4f}, {needed:g} of which it has to be above"
+    )
+    return is_clear, told
 
 
 def _hurts(share: float, config: FitConfig) -> bool:

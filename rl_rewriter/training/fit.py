@@ -108,11 +108,13 @@ def fit_policy(
     )
     features, table, outcome = fitted.features, fitted.table, fitted.outcome
     clock.lap("train")
+    is_fitted = blended is not None and not blended.is_policy  # to all queries, by cross-fitting
+    n_train = len(usable) if is_fitted else len(train_rows)
     report = FitReport(
         policy_version=Checkpoint(outcome.policy, space, features, statistics).version,
         seconds=clock.laps,
-        episodes=config.reinforce.episodes,
-        n_train=len(train_rows),
+        episodes=0 if is_fitted else config.reinforce.episodes,
+        n_train=n_train,
         validation=outcome.validation,
         best_fixed=best_fixed,
         kl=outcome.kl,
@@ -120,7 +122,7 @@ def fit_policy(
         seen=tuple(query_fingerprint(query) for query in usable),
         table=table,
         blend=blended.report if blended is not None else None,
-        warnings=fit_warnings(len(train_rows), outcome.validation),
+        warnings=fit_warnings(n_train, outcome.validation),
     )
     summary = training_summary(config, report, retriever)
     return Checkpoint(outcome.policy, space, features, statistics, summary), report

@@ -25,10 +25,12 @@ class FitReport:
     Attributes:
         policy_version: Version of the chosen policy.
         seconds: Wall time by stage: statistics, reward_table, train.
-        episodes: One-step episodes trained on.
+        episodes: One-step episodes that the policy was trained on; none where it mostly takes one
+            action, which may be a blend.
         n_train: Queries trained on.
         validation: Mean metric of keep, of the best single action (chosen on the training queries)
-            and of the policy, on the validation queries.
+            and of the policy, on the validation queries; cross-fitted where a blend, or what stands
+            instead, is served.
         best_fixed: Name of the action that is best on all queries seen, validation included: the
             strongest single action to compare with on held-out queries.
         kl: KL to the reference at the chosen update, in nats.

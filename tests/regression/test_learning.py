@@ -77,7 +77,7 @@ def learn(
     report = rewriter.fit(
         environment.train,
         qrels or environment.qrels,
-        config=FitConfig(reinforce=reinforce, reward=environment.reward),
+        config=FitConfig(reinforce=reinforce, reward=environment.reward, blend=None),
         metrics_dir=metrics_dir,
     )
     checkpoint = rewriter.checkpoint

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from rl_rewriter.actions.language_model import Answer, LanguageModel
+from rl_rewriter.monitoring.watch import DriftWatch
 from rl_rewriter.retrieval.chroma_bm25 import ChromaBm25
-from rl_rewriter.types import Rewrite
+from rl_rewriter.telemetry.labels import BoundedLabels, LatestLabels
+from rl_rewriter.types import Feedback, Rewrite
 from tests.faults import Stall
 
 pytestmark = [
@@ -75,3 +77,23 @@ def test_a_bm25_index_that_a_thread_of_the_parent_builds_is_built_again(tmp_path
     with index._lock:
         assert holds_in_a_fork(finds)
     assert finds()
+
+
+@pytest.mark.parametrize("labels", [BoundedLabels(2), LatestLabels(2)])
+def test_a_metric_that_a_thread_of_the_parent_counts_is_counted_on(
+    labels: BoundedLabels | LatestLabels,
+) -> None:
+    use = labels.of if isinstance(labels, BoundedLabels) else labels.use
+    with labels._lock:
+        assert holds_in_a_fork(lambda: use("a") in ("a", None))
+
+
+def test_drift_that_a_thread_of_the_parent_looks_at_is_looked_at_on() -> None:
+    watch = DriftWatch()
+
+    def hears() -> bool:
+        watch.on_feedback(Feedback("d", 1.0, "thumb", 0.0))
+        return watch.failures == 0
+
+    with watch._lock, watch._looking:
+        assert holds_in_a_fork(hears)

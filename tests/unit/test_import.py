@@ -22,6 +22,13 @@ CORE = {"numpy", "safetensors", "bm25s", "rl_rewriter"}
 """What an installation without extras has."""
 ADAPTERS = {
     "cli": {"typer", "rich", "click"},
+    "training/blend/batches.py": {"torch"},
+    "training/blend/learner.py": {"torch"},
+    "training/blend/listwise.py": {"torch"},
+    "training/blend/network.py": {"torch"},
+    "training/blend/objective.py": {"torch"},
+    "training/blend/prior.py": {"torch"},
+    "training/blend/reinforce.py": {"torch"},
     "training/network.py": {"torch"},
     "training/reinforce.py": {"torch"},
     "envs/gym_env.py": {"gymnasium"},

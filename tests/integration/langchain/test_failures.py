@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from langchain_core.runnables import RunnableConfig
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from rl_rewriter import Evidence, Needs, Rewrite, RLQueryRewriter
 from rl_rewriter.actions.keep import Keep
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.integrations.langchain import RewritingRetriever
+from rl_rewriter.logs.store import read_records
 from rl_rewriter.policies.mlp import Layer, MlpPolicy
 from tests.integration.langchain.parts import Echo, Recorder, Trained, latest
 from tests.support import QUERIES
@@ -183,3 +187,55 @@ def test_a_log_that_cannot_be_written_stops_no_chain(
 
     assert len(wrapped.invoke(QUERIES[0])) == 1
     assert "was not logged" in caplog.text
+
+
+@pytest.mark.parametrize("fields", [{}, {"page_content": None}, {"page_content": "x", "id": [1]}])
+async def test_documents_that_nobody_can_name_are_handed_over(
+    trained_on_text: Trained, tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    odd = Document.model_construct(metadata={}, **fields)
+    wrapped = RewritingRetriever(
+        rewriter=trained_on_text(log=tmp_path / "log.jsonl"),
+        base_retriever=RunnableLambda(lambda question: [odd]),
+    )
+    for found in (wrapped.invoke(QUERIES[0]), await wrapped.ainvoke(QUERIES[0])):
+        assert found[0] is odd
+    assert latest().reason == "policy"
+
+
+class LazyTurns(list[tuple[str, str]]):
+    """Turns that are fetched when they are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read_by: list[threading.Thread] = []
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        self.read_by.append(threading.current_thread())
+        return iter([("user", "hello")])
+
+
+def test_a_list_that_fetches_its_turns_is_read_within_our_time(trained_on_text: Trained) -> None:
+    turns = LazyTurns()
+    wrapped = RewritingRetriever(rewriter=trained_on_text(), base_retriever=Echo())
+    wrapped.invoke(QUERIES[0], history=turns)
+    assert latest().reason == "policy"
+    assert turns.read_by
+    assert threading.current_thread() not in turns.read_by
+
+
+class Nameless:
+    def __str__(self) -> str:
+        raise RuntimeError("no name")
+
+
+@pytest.mark.parametrize("session", ["", Nameless()])
+def test_a_conversation_without_a_name_is_none(
+    trained_on_text: Trained, tmp_path: Path, session: object
+) -> None:
+    log = tmp_path / "log.jsonl"
+    wrapped = RewritingRetriever(rewriter=trained_on_text(log=log), base_retriever=Echo())
+    wrapped.invoke(QUERIES[0], {"configurable": {"session_id": session, "thread_id": "t"}})
+    [record] = read_records(log)
+    assert "session_id" not in record["tags"]
+    assert record["tags"]["thread_id"] == "t"

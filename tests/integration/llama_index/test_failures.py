@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -135,7 +136,17 @@ class OddMemory:
         return [object()]
 
 
-@pytest.mark.parametrize("memory", [LostMemory(), OddMemory()])
+class CancelledMemory:
+    """Its connection was cancelled, and not the question."""
+
+    def get_all(self) -> NoReturn:
+        raise ConnectionError("the connection was cancelled")
+
+    async def aget_all(self) -> NoReturn:
+        raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("memory", [LostMemory(), OddMemory(), CancelledMemory()])
 async def test_a_memory_that_cannot_be_read(memory: Any) -> None:
     base = RecordingRetriever()
     wrapped = RewritingRetriever(of_words("keywords"), base, memory=memory)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from rl_rewriter.actions.blend import LearnedBlend, compose
@@ -17,7 +18,7 @@ from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.text.statistics import CollectionStatistics
-from rl_rewriter.types import Evidence, Needs, Query, Rewrite, Turn, Vector
+from rl_rewriter.types import Evidence, Needs, Query, Rewrite, Turn
 from tests.support import DOCUMENTS, TokenEmbedder, chroma_collection
 from tests.unit.actions.conftest import MakeEvidence, head_of, ranking
 
@@ -161,7 +162,7 @@ def searched(request: Any, tmp_path_factory: pytest.TempPathFactory) -> HybridRe
     return chroma_retriever(collection, TokenEmbedder(), cache_dir=folder)
 
 
-def min_max(scores: Vector) -> Vector:
+def min_max(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     spread = scores - scores.min()
     return np.asarray(spread / max(float(spread.max()), 1e-9))
 
@@ -178,7 +179,7 @@ def test_the_served_score_is_the_trained_one(searched: HybridRetriever, seed: in
     assert rewrite is not None
     [found] = searched.search([rewrite], k=len(DOCUMENTS))
 
-    seen, weights = look(item, blend.views), head.weights(np.zeros((1, 2)), np.ones((1, 9)) > 0)[0]
+    seen, weights = look(item, blend.views), head.weights(head.mean[None], np.ones((1, 9)) > 0)[0]
     assert seen.present.all()
     assert seen.vectors is not None
     ids = sorted(DOCUMENTS)

@@ -91,7 +91,7 @@ def test_all_numbers_come_back() -> None:
     assert again.version == head.version
     state = np.asarray([[0.3, -1.0]], dtype=np.float32)
     np.testing.assert_allclose(again.weights(state, ALL), head.weights(state, ALL), rtol=1e-6)
-    assert (again.strength, again.sigma) == (pytest.approx(0.7), pytest.approx(0.2))
+    assert [again.strength, again.sigma] == pytest.approx([0.7, 0.2])
     assert len(again.networks) == 2
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -128,6 +130,19 @@ def test_many_threads_and_looks_beside_them() -> None:
             thread.join()
     assert called.wait(20)
     assert watch.failures == 0
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda watch: pickle.loads(pickle.dumps(watch))])
+def test_a_copy_compares_with_the_same_requests(copied: Callable[[DriftWatch], DriftWatch]) -> None:
+    watch = DriftWatch(every=500, reference=1000, recent=1000, in_background=False)
+    serve(watch, World(n=1500).records())
+    twin = copied(watch)
+    assert twin.report is None
+    serve(twin, World(n=2000, change=0, keep=0.05, seed=2).records())
+    assert twin.report is not None
+    assert "action" in twin.report.alarms
+    assert watch.report is not None
+    assert watch.report.verdict != "act"
 
 
 def test_memory_is_bounded() -> None:

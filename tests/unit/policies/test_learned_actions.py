@@ -21,10 +21,13 @@ from rl_rewriter.errors import CheckpointError
 from rl_rewriter.policies.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from rl_rewriter.policies.decider import Decider
 from rl_rewriter.policies.learned_actions import blend_arrays, restored_blends
+from rl_rewriter.policies.retrieving import searched
+from rl_rewriter.policies.spending import Caps, Meter, searches_of
 from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.types import Matrix, Query, Turn
 from tests.support import QUERIES, TokenEmbedder, blend_checkpoint, chroma_collection
+from tests.unit.retrieval.test_evidence import Counted
 
 WEIGHTS, MANIFEST = "policy.safetensors", "manifest.json"
 Arrays = dict[str, Matrix]
@@ -193,3 +196,32 @@ def test_views_of_the_default_are_those_of_the_collection(
     checkpoint: Checkpoint, retriever: HybridRetriever
 ) -> None:
     assert checkpoint.blends[0].views == views_for(retriever.offers)
+
+
+def test_the_conversation_is_embedded_with_the_query(retriever: HybridRetriever) -> None:
+    """One call of the model, one search by vector and one by words for evidence."""
+    counted = Counted(retriever)
+    history = (Turn("user", "a refund"), Turn("assistant", "to the card"))
+    plan = Decider(blend_checkpoint(retriever)).plan(Query("and when?", history), counted)
+    assert plan.decision.action == "blend"
+    assert counted.calls["embed"] == 1
+    assert counted.calls["search"] == 1
+    assert counted.calls["lexical"] == 1
+
+
+@pytest.mark.parametrize("searches", [1, 2, 3, 4])
+def test_it_is_masked_where_its_searches_are_too_many(
+    retriever: HybridRetriever, searches: int
+) -> None:
+    """First ranking, BM25 for evidence and BM25 for fusion: three beside the base's one."""
+    meter = Meter(Caps(searches=searches))
+    checkpoint = blend_checkpoint(retriever)
+    plan = Decider(checkpoint).plan(Query(QUERIES[0]), retriever, meter=meter)
+    assert searches_of(checkpoint.features.needs, checkpoint.blends[0]) == 3
+    assert ("blend" in plan.decision.probabilities) is (searches >= 3)
+    if searches >= 3:
+        assert plan.decision.action == "blend"
+        served, ranking = searched(plan, retriever, 4, meter)
+        assert served.decision.action == "blend"
+        assert ranking is not None
+        assert meter.searches == 3

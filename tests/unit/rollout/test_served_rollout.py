@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from rl_rewriter.rollout.kill_switch import VARIABLE
 from rl_rewriter.rollout.registry import PolicyRegistry
 from rl_rewriter.rollout.roll_back import RollBackConfig
 from rl_rewriter.rollout.watch import Watch
+from rl_rewriter.types import Ranking, Rewrite
 from tests.support import DOCUMENTS, QUERIES, fixed_checkpoint
 
 
@@ -69,3 +72,25 @@ def test_a_shadow_and_a_kill_switch_serve_keep_and_say_so(registry: PolicyRegist
     )
     decision = rewriter.decide(QUERIES[0], session="s")
     assert (decision.action, decision.reason) == ("keep", "fallback:kill_switch")
+
+
+class WithoutRewrites(Bm25Retriever):
+    """Searches what was asked, and fails on anything else."""
+
+    def search(self, rewrites: Sequence[Rewrite], **settings: Any) -> list[Ranking]:
+        if any(rewrite.text not in QUERIES for rewrite in rewrites):
+            raise RuntimeError("no rewrite can be searched")
+        return super().search(rewrites, **settings)
+
+
+def test_a_rewrite_that_cannot_be_searched_counts_for_its_rollout(
+    registry: PolicyRegistry,
+) -> None:
+    [entry] = registry.list()
+    registry.promote(entry.version)
+    rewriter = RLQueryRewriter(
+        WithoutRewrites(DOCUMENTS), deployment=RegistryDeployment(registry, check_seconds=0.0)
+    )
+    decision = rewriter.retrieve(QUERIES[0], session="s").decision
+    assert decision.reason == "fallback:search"
+    assert decision.tags["rollout_version"] == entry.version

@@ -12,7 +12,10 @@ from rl_rewriter import RLQueryRewriter
 from rl_rewriter.logs.store import read_records
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
 from rl_rewriter.serving.events import FeedbackListener, Served
+from rl_rewriter.serving.limits import Budget
+from rl_rewriter.serving.workers import Workers
 from rl_rewriter.types import Feedback, Ranking
+from tests.faults import Stall
 from tests.support import DOCUMENTS, QUERIES, fixed_checkpoint
 
 
@@ -111,3 +114,31 @@ def test_a_ranking_without_scores_stops_nobody() -> None:
     [served] = hearing.served
     assert [each.id for each in served.documents or ()] == list(found.ranking.ids)
     assert len(found.ranking.ids) == 3
+
+
+def test_a_listener_that_asks_for_an_exit_stops_nobody() -> None:
+    def leaves(served: Served) -> None:
+        raise SystemExit(1)
+
+    retriever = Bm25Retriever(DOCUMENTS)
+    rewriter = RLQueryRewriter(
+        retriever, checkpoint=fixed_checkpoint(retriever, "keywords"), listeners=[leaves]
+    )
+    assert rewriter.decide(QUERIES[0]).reason == "policy"
+    assert rewriter.counters["events"] == {"listener_error": 1}
+
+
+def test_listeners_that_hang_keep_no_query() -> None:
+    stall, retriever = Stall(), Bm25Retriever(DOCUMENTS)
+    rewriter = RLQueryRewriter(
+        retriever,
+        checkpoint=fixed_checkpoint(retriever, "keywords"),
+        listeners=[stall],
+        budget=Budget(seconds=0.2),
+    )
+    rewriter._guard.listener_workers = Workers(limit=2)
+    for _ in range(4):
+        assert rewriter.decide(QUERIES[0]).reason == "policy"
+    assert rewriter.counters["events"] == {"listener_late": 4}
+    assert rewriter._guard.workers.stuck == 0
+    stall.let_go()

@@ -111,6 +111,11 @@ def test_copies_count_to_the_same_metrics(listener: PrometheusListener) -> None:
     unpickled(Finished(decided()))
 
 
+def test_a_chain_that_is_pickled_where_it_serves_counts_to_the_listener_it_has() -> None:
+    listener = PrometheusListener(namespace="of_a_chain_that_is_pickled")
+    assert pickle.loads(pickle.dumps(listener)) is listener
+
+
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingExtraError, match=r"\[prometheus\]"):

@@ -30,7 +30,7 @@ from rl_rewriter.types import Filters, Query, Turn
 from tests.support import Shout, TokenEmbedder, chroma_collection
 from tests.tables import identity_task
 from tests.unit.benchmark.comparison.conftest import features
-from tests.unit.training.blend.parts import SAME_FOR_ALL
+from tests.unit.training.blend.parts import SAME_FOR_ALL, world
 
 QUICK = FitConfig(
     reinforce=ReinforceConfig(updates=4, evaluate_every=2, warm_up=1), blend=SAME_FOR_ALL
@@ -88,6 +88,7 @@ def test_a_blend_stands_where_it_pays(retriever: Retriever) -> None:
     assert checkpoint.actions.names == ("keep", "keywords", "blend")
     assert served(checkpoint) == "blend"
     assert report.policy_version == checkpoint.version
+    assert (report.n_train, report.episodes) == (N, 0)
     assert report.validation["policy"] > report.validation["best_fixed"] + 0.1
     [blend] = checkpoint.blends
     weights = blend.head.weights(blend.head.mean[None], np.ones((1, len(blend.views))) > 0)[0]
@@ -245,6 +246,7 @@ def test_a_policy_over_single_actions_is_taken_where_it_is_clearly_better(update
         table, features(table.states.shape[1]), without_gains(len(table)), groups, config
     )
     assert found.blend is None
+    assert found.is_policy is (updates > 2)
     assert found.report.rung in ("keep", "single")
     distribution = found.fitted.outcome.policy.distribution(
         found.fitted.table.states, found.fitted.table.mask
@@ -253,10 +255,50 @@ def test_a_policy_over_single_actions_is_taken_where_it_is_clearly_better(update
     told = found.report.messages[-1]
     if updates == 2:
         assert len(taken) == 1
-        assert told.startswith("a policy over single actions not taken over")
+        assert told.startswith("a policy that chooses actions by query not taken over")
     else:
         assert taken == {0, 1, 2}
-        assert told.startswith("a policy over single actions taken over")
+        assert told.startswith("a policy that chooses actions by query taken over")
+
+
+def test_a_policy_may_choose_beside_a_blend() -> None:
+    """The best action of each query is worth 1, which a blend that stands doesn't reach."""
+    table, of_blend = identity_task(120, 3), world(120)
+    config = replace(
+        QUICK,
+        reinforce=ReinforceConfig(updates=400, evaluate_every=40, warm_up=1, learning_rate=0.02),
+    )
+    state = features(table.states.shape[1])
+    found = fit_blended(table, state, of_blend.pools, of_blend.groups, config)
+    assert found.report.rung == "same_for_all"
+    assert found.blend is not None
+    assert found.is_policy
+    scaled = found.fitted.table
+    assert scaled.action_names == ("keep", "a1", "a2", "blend")
+    chosen = found.fitted.outcome.policy.distribution(scaled.states, scaled.mask).greedy()
+    assert scaled.values[np.arange(120), chosen].mean() > found.report.served_value + 0.1
+    few = replace(config, reinforce=ReinforceConfig(updates=2, evaluate_every=1))
+    found = fit_blended(table, state, of_blend.pools, of_blend.groups, few)
+    assert not found.is_policy
+    scaled = found.fitted.table
+    chosen = found.fitted.outcome.policy.distribution(scaled.states, scaled.mask).greedy()
+    assert set(chosen.tolist()) == {3}
+
+
+def test_a_policy_that_hurts_more_than_allowed_is_not_taken() -> None:
+    table = identity_task(120, 3)
+    limited = replace(SAME_FOR_ALL, hurt_limit=0.0)
+    config = replace(
+        QUICK,
+        blend=limited,
+        reinforce=ReinforceConfig(updates=60, evaluate_every=20, warm_up=1, learning_rate=0.02),
+    )
+    groups = [f"g{row}" for row in range(len(table))]
+    found = fit_blended(
+        table, features(table.states.shape[1]), without_gains(len(table)), groups, config
+    )
+    assert found.report.rung == "keep"
+    assert found.report.served_hurt == 0.0
 
 
 def test_one_more_column() -> None:

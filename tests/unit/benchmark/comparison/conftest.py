@@ -19,7 +19,8 @@ from rl_rewriter.training.config import FitConfig, ReinforceConfig
 from tests.unit.benchmark.conftest import Trained
 
 FIT = FitConfig(
-    reinforce=ReinforceConfig(updates=60, evaluate_every=20, warm_up=5, learning_rate=0.01)
+    reinforce=ReinforceConfig(updates=60, evaluate_every=20, warm_up=5, learning_rate=0.01),
+    blend=None,
 )
 CONFIG = BenchmarkConfig(seeds=2, fit=FIT, folds=3, workers=1)
 

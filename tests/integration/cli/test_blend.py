@@ -1,0 +1,68 @@
+"""Blends on the command line: learned or not, told of, and explained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rl_rewriter.benchmark.stores import StoreConfig
+from rl_rewriter.benchmark.workbench import open_workbench
+from rl_rewriter.policies.checkpoint import load_checkpoint, save_checkpoint
+from tests.integration.cli.conftest import QUICK, TFIDF, Cli
+from tests.support import blend_checkpoint
+
+
+def test_training_says_what_stands_and_why(cli: Cli, data: Path, tmp_path: Path) -> None:
+    words = ("train", data, *TFIDF, *QUICK)
+    found = cli(*words, "--out", tmp_path / "a", "--json").record["blend"]
+    assert found["rung"] in ("keep", "single", "same_for_all", "by_query")
+    assert found["n_queries"] == 40
+    assert {"keep", "single", "same_for_all"} <= set(found["values"])
+    assert [step["rung"] for step in found["steps"]][:2] == ["single", "same_for_all"]
+    told = cli(*words, "--out", tmp_path / "b").out
+    assert "what stands: " in told
+    assert "of 40 queries below keep" in told
+    assert "standard error" in told
+
+
+def test_no_blend_is_learned_where_none_is_asked_for(cli: Cli, data: Path, tmp_path: Path) -> None:
+    words = ("train", data, *TFIDF, *QUICK, "--no-blend", "--out", tmp_path / "policy")
+    assert cli(*words, "--json").record["blend"] is None
+    assert load_checkpoint(tmp_path / "policy").blends == ()
+    assert "what stands" not in cli(*words).out
+
+
+def test_a_limit_of_harm_is_kept(cli: Cli, data: Path, tmp_path: Path) -> None:
+    words = ("train", data, *TFIDF, *QUICK, "--out", tmp_path / "policy", "--json")
+    found = cli(*words, "--hurt-limit", "0").record["blend"]
+    assert found["served_hurt"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--no-blend", "--hurt-limit", "0.1"), "--hurt-limit holds the blend back"),
+        (("--hurt-limit", "2"), "hurt_limit must lie in [0, 1], got 2.0"),
+        (("--hurt-limit", "0.1", "--logs", "log.jsonl"), "--hurt-limit is for learning from judge"),
+    ],
+)
+def test_limits_that_mean_nothing_are_refused(
+    cli: Cli, data: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    ended = cli("train", data, *TFIDF, "--out", tmp_path / "policy", *words)
+    assert ended.complaint.startswith(said)
+
+
+def test_a_decision_tells_what_each_view_weighed(cli: Cli, data: Path, tmp_path: Path) -> None:
+    bench = open_workbench(str(data), StoreConfig(embedder="tfidf"))
+    save_checkpoint(blend_checkpoint(bench.retriever), tmp_path / "policy")
+    words = ("rewrite", "money back", "--policy", tmp_path / "policy", "--data", data, *TFIDF)
+    alone = cli(*words)
+    assert (alone.code, alone.err) == (0, "")
+    [told] = [line for line in alone.out.splitlines() if "blended: " in line]
+    assert " the query," in told
+    assert "BM25 of the query" in told
+    assert "the last answer" not in alone.out
+    talk = cli(*words, "--history", "I sent it back", "--history", "Thank you.")
+    assert "the last answer" in talk.out.replace("\n", " ")
