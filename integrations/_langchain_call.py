@@ -131,7 +131,10 @@ def scored(search: Search, documents: Any) -> list[ScoredDocument] | None:
     if not isinstance(documents, list):
         return None
     found = [document for document in documents if isinstance(document, Document)]
-    return [ScoredDocument(name, search.scores.get(name)) for name in map(_name_of, found)]
+    try:
+        return [ScoredDocument(name, search.scores.get(name)) for name in map(_name_of, found)]
+    except Exception:  # they were made without validation, and hold something else than texts
+        return None
 
 
 def request_of(

@@ -76,7 +76,8 @@ class Request:
             tags: What the decision log is to say beside that.
         """
         told = told or {}
-        names = {name: str(told[name]) for name in CONVERSATION if told.get(name) is not None}
+        given = {name: _name(told.get(name)) for name in CONVERSATION}
+        names = {name: text for name, text in given.items() if text}
         origin = Origin(
             adapter=adapter,
             session=next(iter(names.values()), decision_id),
@@ -84,7 +85,7 @@ class Request:
             tags={**(tags or {}), **names},
         )
         request = cls(rewriter, query, rewriter.opened(origin), decision_id, explore, history)
-        is_at_hand = history is None or isinstance(history, list | tuple)
+        is_at_hand = history is None or type(history) in (list, tuple)  # others may fetch turns
         return request.read() if is_at_hand else request
 
     def read(self) -> Request:
@@ -193,6 +194,14 @@ class Recorded:
 def number_of(documents: Any) -> int | None:
     """How many documents were found; None where a retriever gave something else than a list."""
     return len(documents) if isinstance(documents, list) else None
+
+
+def _name(told: Any) -> str:
+    """A conversation's name; "" where there is none, or none that can be told."""
+    try:
+        return "" if told is None else str(told)
+    except Exception:
+        return ""
 
 
 def _seed(told: Any) -> int | None:

@@ -418,7 +418,8 @@ class RLQueryRewriter:
                 the tag ``session_id``.
 
         Raises:
-            InputError: The query isn't a string, or the seed isn't a whole number.
+            InputError: The query isn't a string, the history is none that can be read, or the seed
+                isn't a whole number.
         """
         asked = as_query(query, history=history, filters=filters)
         origin = Origin.of_call(session=session, decision_id=decision_id, seed=seed)
@@ -495,7 +496,8 @@ class RLQueryRewriter:
         Args as for :meth:`decide`; ``k`` is the number of documents.
 
         Raises:
-            InputError: The query isn't a string, the seed no whole number, or k is below 1.
+            InputError: The query isn't a string, the history is none that can be read, the seed no
+                whole number, or k is below 1.
         """
         if k < 1:
             raise InputError(f"k must be at least 1, got {k}")
@@ -529,7 +531,8 @@ class RLQueryRewriter:
             ServingError: In strict mode, where it can't be written.
         """
         found = documents.documents() if isinstance(documents, Ranking) else documents
-        return self.opened(Origin(tags=tags or {})).record(decision, found)
+        with self.opened(Origin(tags=tags or {})) as ticket:
+            return ticket.record(decision, found)
 
     def feedback(
         self,
@@ -552,6 +555,7 @@ class RLQueryRewriter:
 
         Raises:
             InputError: There is no decision log, or the value isn't a finite number.
+            OSError: The log can't be written; listeners aren't told then.
         """
         if self.log is None:
             raise InputError("feedback needs a decision log; construct the rewriter with log=PATH")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import OrderedDict
@@ -10,10 +9,10 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError  # another one in Python 3.10
 from typing import Any, NamedTuple
-from weakref import WeakSet
 
 from rl_rewriter.caching.config import CacheConfig
 from rl_rewriter.caching.sizes import approximate_bytes
+from rl_rewriter.forks import renewed_after_fork
 
 _ENTRY_OVERHEAD = 500
 """Bytes of an entry's own records."""
@@ -61,8 +60,8 @@ class ServingCache:
     ) -> None:
         self.config = config or CacheConfig()
         self._clock = clock
-        self._start_empty()
-        _caches.add(self)
+        self.renew()
+        renewed_after_fork(self)
 
     def get_many(
         self,
@@ -144,7 +143,8 @@ class ServingCache:
         """For pickle and copy: the bounds alone."""
         return ServingCache, (self.config,)
 
-    def _start_empty(self) -> None:
+    def renew(self) -> None:
+        """Start empty: locks may be held, and values awaited, by threads that aren't here."""
         self._lock = threading.Lock()
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._pending: dict[Hashable, Future[Any]] = {}
@@ -240,15 +240,3 @@ class ServingCache:
 
     def _drop(self, key: Hashable) -> None:
         self._bytes -= self._entries.pop(key).size
-
-
-_caches: WeakSet[ServingCache] = WeakSet()
-
-
-def _forget_the_parents_threads() -> None:
-    """In a forked process: locks may be held, and values awaited, by threads that aren't there."""
-    for cache in list(_caches):
-        cache._start_empty()
-
-
-os.register_at_fork(after_in_child=_forget_the_parents_threads)

@@ -48,6 +48,7 @@ class Guard:
         self.config = config
         self.workers = Workers()
         self.log_workers = Workers()
+        self.listener_workers = Workers()
         # A strict test is to see each failure, not an open circuit after some.
         breaker = BreakerConfig(failures=None) if config.strict else config.breaker
         self.breaker = CircuitBreaker(breaker)
@@ -94,7 +95,7 @@ class Guard:
             try:
                 listener(served)
             except Exception as error:
-                self._listener_failed(error)
+                self.listener_failed(error)
 
     def tell_feedback(self, feedback: Feedback) -> None:
         """Tell an outcome to those listeners that want to know, as :meth:`tell` does."""
@@ -103,9 +104,10 @@ class Guard:
                 if isinstance(listener, FeedbackListener):
                     listener.on_feedback(feedback)
             except Exception as error:
-                self._listener_failed(error)
+                self.listener_failed(error)
 
-    def _listener_failed(self, error: Exception) -> None:
+    def listener_failed(self, error: Exception) -> None:
+        """Count and warn of a listener's error."""
         self.counters.happened("listener_error")
         self.warnings.warn("a listener failed", error)
 

@@ -34,6 +34,11 @@ class Chosen:
     shadow: bool = False
     reason: str = UNTRAINED
 
+    @property
+    def version(self) -> str:
+        """Version of the policy, "untrained" without one."""
+        return UNTRAINED if self.decider is None else self.decider.version
+
     def served(self, decision: RewriteDecision) -> RewriteDecision:
         """A decision with its tags; keep in its place where the policy is a shadow."""
         tags = dict(self.tags)

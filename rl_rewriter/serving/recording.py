@@ -79,6 +79,7 @@ class Recorder:
         """
         if not writing.claim.withdraw():
             self._guard.log_breaker.report(self._admission, True)
+            self._admission = Admission.CLOSED
             return True
         self._guard.log_breaker.report(self._admission, False)
         self._admission = Admission.REFUSED
@@ -91,5 +92,7 @@ class Recorder:
         return False
 
     def leave(self) -> None:
-        """The request ended before there was anything to write."""
-        self._guard.log_breaker.report(self._admission, None)
+        """The request is over; where it was to try the log and wrote nothing, another one may."""
+        if self._admission is Admission.PROBE:
+            self._guard.log_breaker.report(self._admission, None)
+            self._admission = Admission.REFUSED

@@ -31,7 +31,7 @@ from rl_rewriter.serving.reasons import (
     failure_of,
 )
 from rl_rewriter.serving.recording import Recorder
-from rl_rewriter.serving.workers import LateError, OverloadedError
+from rl_rewriter.serving.workers import ExitedError, LateError, OverloadedError
 from rl_rewriter.types import Query, RewriteDecision, ScoredDocument
 
 T = TypeVar("T")
@@ -109,16 +109,20 @@ class Ticket:
 
         Raises:
             LateError: It doesn't come in time, and is cancelled.
+            ExitedError: It was cancelled by something else.
             Exception: Whatever it raises.
         """
         with self._deadline:
             waiting = asyncio.ensure_future(awaitable)
+            waiting.add_done_callback(_looked_at)
             try:
                 done, _ = await asyncio.wait([waiting], timeout=self._deadline.remaining)
             finally:
                 waiting.cancel()  # does nothing to what is done
             if not done:
                 raise LateError
+            if waiting.cancelled():  # by itself: the request is not
+                raise ExitedError("CancelledError")
             return waiting.result()
 
     def note(self, name: str, error: BaseException | None) -> None:
@@ -156,8 +160,9 @@ class Ticket:
             decision_id: Name of the decision; a random one by default.
         """
         reason = f"{PREFIX}{name}" if name in FALLBACKS else name
-        made = kept(query, reason, decision_id=decision_id, version=self._version)
-        chosen = self._chosen
+        chosen = self._chosen  # late work may choose meanwhile
+        version = self._policies.version if chosen is None else chosen.version
+        made = kept(query, reason, decision_id=decision_id, version=version)
         return dataclasses.replace(made, tags=chosen.tags) if chosen and chosen.tags else made
 
     def served(self, plan: Plan) -> Plan:
@@ -228,8 +233,8 @@ class Ticket:
         tell = partial(self.guard.tell, served, listeners)
         left = self._deadline.with_grace
         try:
-            tell() if left is None else self.guard.workers.within(tell, left)
-        except (LateError, OverloadedError) as error:
+            tell() if left is None else self.guard.listener_workers.within(tell, left)
+        except (LateError, OverloadedError, ExitedError) as error:
             self._untold(error)
 
     async def afinish(
@@ -241,8 +246,8 @@ class Ticket:
             return
         tell = partial(self.guard.tell, served, listeners)
         try:
-            await self.guard.workers.awaited(tell, self._deadline.with_grace)
-        except (LateError, OverloadedError) as error:
+            await self.guard.listener_workers.awaited(tell, self._deadline.with_grace)
+        except (LateError, OverloadedError, ExitedError) as error:
             self._untold(error)
 
     def untagged(self, error: Exception) -> None:
@@ -260,12 +265,13 @@ class Ticket:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Where an error passes through, let nothing wait for this request."""
+        """Where there is no decision to tell of, let nothing wait for this request."""
         if self._is_finished:
             return
         self.guard.breaker.report(self._admission, False if self._broke_circuit else None)
         self._log.leave()
-        self.guard.counters.happened("passed_through")
+        if error is not None:
+            self.guard.counters.happened("passed_through")
 
     def _admitted(self) -> str:
         """Why the query is kept from the start; "" where it is to be decided."""
@@ -277,13 +283,6 @@ class Ticket:
             return UNTRAINED
         name, self._admission = self.guard.admitted()
         return name
-
-    @property
-    def _version(self) -> str:
-        chosen = self._chosen
-        if chosen is not None:
-            return chosen.decider.version if chosen.decider is not None else UNTRAINED
-        return self._policies.version
 
     @property
     def _broke_circuit(self) -> bool:
@@ -310,6 +309,7 @@ class Ticket:
         self._is_finished = True
         worked = True if decision.reason in _WORKED else None
         self.guard.breaker.report(self._admission, False if self._broke_circuit else worked)
+        self._log.leave()
         served = Served(
             decision=decision,
             n_documents=None if documents is None else len(documents),
@@ -324,5 +324,14 @@ class Ticket:
         return served
 
     def _untold(self, error: Exception) -> None:
+        if isinstance(error, ExitedError):
+            self.guard.listener_failed(error)
+            return
         self.guard.counters.happened("listener_late")
         self.guard.warnings.warn("a listener was late", error)
+
+
+def _looked_at(future: asyncio.Future[Any]) -> None:
+    """Look at the error of what came too late: asyncio would log it, words of the query and all."""
+    if not future.cancelled():
+        future.exception()

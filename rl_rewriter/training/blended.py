@@ -96,6 +96,8 @@ def pools_of(
     views = views_for(retriever.offers)
     if config.blend is None or not views:
         return None
+    if Needs.VECTOR not in retriever.offers and not config.blend.texts:
+        return None
     evidence = gather(queries, retriever, statistics, _needs(views))
     seen = [look(item, views) for item in evidence]
     possible = np.any([item.present for item in seen], axis=0)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rl_rewriter.actions.language_model import Answer, LanguageModel
+from rl_rewriter.integrations._capture import OpenRuns
 from rl_rewriter.monitoring.watch import DriftWatch
 from rl_rewriter.retrieval.chroma_bm25 import ChromaBm25
 from rl_rewriter.telemetry.labels import BoundedLabels, LatestLabels
@@ -86,6 +87,12 @@ def test_a_metric_that_a_thread_of_the_parent_counts_is_counted_on(
     use = labels.of if isinstance(labels, BoundedLabels) else labels.use
     with labels._lock:
         assert holds_in_a_fork(lambda: use("a") in ("a", None))
+
+
+def test_a_run_that_a_thread_of_the_parent_opens_holds_nobody_up() -> None:
+    runs = OpenRuns()
+    with runs._lock:
+        assert holds_in_a_fork(lambda: runs.close("unknown") is None)
 
 
 def test_drift_that_a_thread_of_the_parent_looks_at_is_looked_at_on() -> None:

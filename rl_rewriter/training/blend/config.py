@@ -169,6 +169,8 @@ class BlendConfig:
         ladder: When complexity is taken.
         price: What serving a blend costs, in units of the metric.
         hurt_limit: Largest share of queries below keep, by cross-fitting; None for no limit.
+        texts: Whether blends are learned too where only texts can be searched, not vectors. There
+            they weren't better than a choice among single actions (docs/experiments.md).
         seed: Seed of folds, initial weights, batches and draws.
     """
 
@@ -180,6 +182,7 @@ class BlendConfig:
     ladder: LadderConfig = field(default_factory=LadderConfig)
     price: float = 0.0
     hurt_limit: float | None = None
+    texts: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:

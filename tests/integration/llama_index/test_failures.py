@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from rl_rewriter import RewriterError, RLQueryRewriter
 from rl_rewriter.errors import InputError
 from rl_rewriter.integrations.llama_index import RewritingRetriever, chat_history
+from rl_rewriter.serving.limits import Budget
 from tests.integration.llama_index.parts import (
     QUESTION,
     LoopRetriever,
@@ -154,6 +156,33 @@ async def test_a_memory_that_cannot_be_read(memory: Any) -> None:
     await wrapped.aretrieve(QUESTION)
     assert base.asked == [QUESTION] * 2
     assert decided().reason == "fallback:history"
+
+
+class SpillingMemory:
+    """Tells what it was asked for when it is cancelled."""
+
+    def get(self) -> list[object]:
+        return []
+
+    async def aget(self) -> list[object]:
+        try:
+            await asyncio.sleep(10.0)
+        except asyncio.CancelledError:
+            raise ConnectionError(QUESTION) from None
+        return []
+
+
+async def test_the_error_of_a_memory_that_came_too_late_is_told_to_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rewriter = of_words("keywords", budget=Budget(seconds=0.05))
+    wrapped = RewritingRetriever(rewriter, RecordingRetriever(), memory=SpillingMemory())
+    with caplog.at_level(logging.INFO):
+        await wrapped.aretrieve(QUESTION)
+        await asyncio.sleep(0.01)
+        gc.collect()
+    assert decided().reason == "fallback:timeout"
+    assert QUESTION not in caplog.text
 
 
 def test_a_log_that_cannot_be_written_stops_nothing_but_the_rewrite(tmp_path: Path) -> None:

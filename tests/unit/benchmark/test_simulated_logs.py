@@ -77,9 +77,7 @@ def test_held_out_queries_are_never_asked(bench: Workbench, tmp_path: Path) -> N
 def test_a_saved_policy_logs_its_own_distribution(trained: Trained, tmp_path: Path) -> None:
     save_checkpoint(trained.checkpoint, tmp_path / "policy")
     found = simulated(trained.bench, tmp_path / "log.jsonl", str(tmp_path / "policy"))
-    assert {each.decision["policy_version"] for each in found} == {
-        trained.checkpoint.version
-    }
+    assert {each.decision["policy_version"] for each in found} == {trained.checkpoint.version}
     assert {each.decision["state_schema"] for each in found} == {
         trained.checkpoint.features.fingerprint
     }

@@ -263,7 +263,7 @@ def test_a_policy_over_single_actions_is_taken_where_it_is_clearly_better(update
 
 def test_a_policy_may_choose_beside_a_blend() -> None:
     """The best action of each query is worth 1, which a blend that stands doesn't reach."""
-    table, of_blend = identity_task(120, 3), world(120)
+    table, of_blend = identity_task(240, 3), world(240, help_of_views=1.2)
     config = replace(
         QUICK,
         reinforce=ReinforceConfig(updates=400, evaluate_every=40, warm_up=1, learning_rate=0.02),
@@ -276,7 +276,7 @@ def test_a_policy_may_choose_beside_a_blend() -> None:
     scaled = found.fitted.table
     assert scaled.action_names == ("keep", "a1", "a2", "blend")
     chosen = found.fitted.outcome.policy.distribution(scaled.states, scaled.mask).greedy()
-    assert scaled.values[np.arange(120), chosen].mean() > found.report.served_value + 0.1
+    assert scaled.values[np.arange(240), chosen].mean() > found.report.served_value + 0.1
     few = replace(config, reinforce=ReinforceConfig(updates=2, evaluate_every=1))
     found = fit_blended(table, state, of_blend.pools, of_blend.groups, few)
     assert not found.is_policy

@@ -24,6 +24,7 @@ from rl_rewriter.types import Query, Turn
 from tests.support import DOCUMENTS, TokenEmbedder, chroma_collection
 
 QUICK = FitConfig(reinforce=ReinforceConfig(updates=2, evaluate_every=1))
+PLAIN = replace(QUICK, blend=None)
 QUERIES = [Query(f"please tell me about {id_}", id=id_) for id_ in DOCUMENTS]
 QRELS = {id_: {id_: 1.0} for id_ in DOCUMENTS}
 
@@ -141,10 +142,10 @@ def test_queries_may_be_given_as_texts_by_id() -> None:
 def test_the_report_says_what_was_done() -> None:
     rewriter = RLQueryRewriter.from_retriever(TfidfRetriever(DOCUMENTS))
     unjudged = Query("nobody judged this", id="unjudged")
-    report = rewriter.fit([*QUERIES, unjudged], QRELS, config=QUICK)
+    report = rewriter.fit([*QUERIES, unjudged], QRELS, config=PLAIN)
 
     assert report.policy_version == rewriter.policy_version
-    assert report.episodes == QUICK.reinforce.episodes
+    assert report.episodes == PLAIN.reinforce.episodes
     assert report.n_train == 10
     assert report.table.query_ids == tuple(query.id for query in QUERIES)
     assert set(report.seconds) == {"statistics", "reward_table", "train"}
@@ -174,7 +175,7 @@ def test_progress_is_told_by_stage() -> None:
     blend = [("learning a blend", 0, 1), ("learning a blend", 1, 1)]
     assert told == [("reward table", 12, 12), *blend, ("training", 1, 2), ("training", 2, 2)]
     told.clear()
-    fit(config=replace(QUICK, blend=None), on_progress=lambda *args: told.append(args))
+    fit(config=PLAIN, on_progress=lambda *args: told.append(args))
     assert told == [("reward table", 12, 12), ("training", 1, 2), ("training", 2, 2)]
 
 
