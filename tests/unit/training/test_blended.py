@@ -164,10 +164,13 @@ def test_no_blend_is_learned_where_none_can_be_searched() -> None:
 def test_words_alone_are_blended_as_texts() -> None:
     """Without vectors a blend mixes texts: that of the first documents and the conversation."""
     retriever = Bm25Retriever(DOCUMENTS)
-    pools = pools_of(QUERIES, retriever, retriever.statistics(), QRELS, QUICK)
+    assert pools_of(QUERIES, retriever, retriever.statistics(), QRELS, QUICK) is None
+    assert QUICK.blend is not None
+    config = replace(QUICK, blend=replace(QUICK.blend, texts=True))
+    pools = pools_of(QUERIES, retriever, retriever.statistics(), QRELS, config)
     assert pools is not None
     assert pools.views == ("query", "expanded")
-    checkpoint, report = fit(retriever)
+    checkpoint, report = fit(retriever, config=config)
     assert report.blend is not None
     assert {name for blend in checkpoint.blends for name in blend.head.views} <= {*pools.views}
 
