@@ -137,6 +137,7 @@ class Rewrite:
         lexical_texts: What BM25 scores there; ``texts[0]`` where there are none.
         lexical_shares: One weight a lexical text, summing to 1: scores of several are mixed.
         llm_calls: Calls of a language model that were made for it.
+        without_words: Whether BM25 is left out even by a retriever that fuses of its own accord.
     """
 
     texts: tuple[str, ...]
@@ -146,6 +147,7 @@ class Rewrite:
     lexical_texts: tuple[str, ...] = ()
     lexical_shares: tuple[float, ...] = ()
     llm_calls: int = 0
+    without_words: bool = False
 
     def __post_init__(self) -> None:
         """Check that texts and weights belong together."""
@@ -158,6 +160,10 @@ class Rewrite:
             raise InputError(f"weights of a rewrite must be >= 0 and sum to 1, got {self.weights}")
         if not 0.0 <= self.lexical_weight <= 1.0:
             raise InputError(f"lexical_weight must lie in [0, 1], got {self.lexical_weight}")
+        if self.without_words and self.lexical_weight:
+            raise InputError(
+                f"a rewrite without words has no lexical_weight, got {self.lexical_weight}"
+            )
         shares = self.lexical_shares
         if len(self.lexical_texts) != len(shares):
             raise InputError(
@@ -178,7 +184,8 @@ class Rewrite:
     @property
     def _content(self) -> tuple[object, ...]:
         vector = None if self.vector is None else self.vector.tobytes()
-        return self.texts, self.weights, vector, self.lexical_weight, self._words
+        words = (self.lexical_weight, self.without_words, self._words)
+        return self.texts, self.weights, vector, words
 
     @property
     def _words(self) -> tuple[tuple[str, ...], tuple[float, ...]]:
@@ -200,7 +207,8 @@ class Rewrite:
     def is_the_query(self, query: Query) -> bool:
         """Whether this searches the query itself, no more and no less."""
         is_same_text = self.texts == (query.text,)
-        return is_same_text and self.vector is None and not self.lexical_weight
+        is_plain = self.vector is None and not self.lexical_weight and not self.without_words
+        return is_same_text and is_plain
 
     @classmethod
     def keep(cls, query: Query) -> Rewrite:

@@ -117,6 +117,7 @@ def compose(
         lexical_weight=min(1.0, lexical_weight),
         lexical_texts=tuple(seen.texts[row] for row in lexical),
         lexical_shares=tuple(lexical.values()),
+        without_words=not lexical,
     )
 
 

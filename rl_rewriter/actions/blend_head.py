@@ -122,7 +122,7 @@ class BlendHead:
         fits = fits and mean.ndim == 1 and 0.0 <= strength <= 1.0 and sigma > 0.0
         for network in networks:
             width = network.inner_bias.shape
-            fits = fits and network.inner.shape == width + mean.shape
+            fits = fits and len(width) == 1 and network.inner.shape == width + mean.shape
             fits = fits and network.outer.shape == (n_views, *width)
         finite = all(np.isfinite(array).all() for array in arrays.values())
         if not (fits and finite and (scale > 0).all() and (spread > 0).all()):

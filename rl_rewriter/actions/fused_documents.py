@@ -13,7 +13,8 @@ def fused_vectors(evidence: Evidence, n: int) -> Matrix:
     """Vectors ``(n, d)`` of the best documents by the even mix of both min-max normalised scores.
 
     Looked at are the first ten of either ranking. Similarities of BM25's documents come from their
-    vectors; a document that the BM25 ranking lacks scores what its last one does.
+    vectors; a document that the BM25 ranking lacks scores what its last one does, or 0 where that
+    ranking is no longer than what is looked at.
     """
     first, lexical, query = evidence.first, evidence.lexical, evidence.vector
     if first is None or first.vectors is None or query is None:

@@ -71,7 +71,7 @@ class HeldOut:
         """Mean of every action; of one that several seeds learned, the first one's."""
         columns = self.values[self.metric].mean(axis=0).tolist()
         named = zip(self.action_names, columns, strict=True)
-        return {name: value for name, value in named if _SEED.search(name) is None}
+        return {name: value for name, value in named if self._learned(name) == name}
 
     def action_share(self, arm: str, rows: npt.NDArray[np.intp] | None = None) -> dict[str, float]:
         """Part of the queries that an arm gives to each action it takes, the largest first.
@@ -84,11 +84,16 @@ class HeldOut:
         counts = np.bincount(chosen.ravel(), minlength=len(self.action_names))
         shares: dict[str, float] = {}
         for name, count in zip(self.action_names, counts.tolist(), strict=True):
-            learned = _SEED.sub("", name)
+            learned = self._learned(name)
             shares[learned] = shares.get(learned, 0.0) + count / chosen.size
         return {
             name: shares[name] for name in sorted(shares, key=lambda n: -shares[n]) if shares[name]
         }
+
+    def _learned(self, name: str) -> str:
+        """Name of what several seeds learned; other actions may look alike and keep theirs."""
+        plain = _SEED.sub("", name)
+        return plain if plain in self.action_names else name
 
     def versus(self, arm: str, baseline: str) -> Comparison:
         """An arm against another, paired by query."""

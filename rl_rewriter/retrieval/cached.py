@@ -90,7 +90,8 @@ class CachedRetriever:
         with_documents: bool = False,
     ) -> list[Ranking]:
         """See :meth:`rl_rewriter.retrieval.protocols.Retriever.search`."""
-        fused = [r.lexical_weight > 0 or self._state.default_weight > 0 for r in rewrites]
+        by_default = self._state.default_weight > 0
+        fused = [r.lexical_weight > 0 or (by_default and not r.without_words) for r in rewrites]
         told = [
             (rewrite_key(r), k, with_documents, f) for r, f in zip(rewrites, fused, strict=True)
         ]

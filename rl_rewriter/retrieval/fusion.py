@@ -14,6 +14,14 @@ from rl_rewriter.types import Ranking, Rewrite, Vector
 
 FUSION_DEPTH = 100
 """Documents taken from each ranking before they are fused."""
+BLEND_DEPTH = 500
+"""The same where BM25 scores a mix of texts, as in a learned blend: its weights were learned on the
+scores of all candidates, so that few of them should count as the last one found."""
+
+
+def depth_of(rewrite: Rewrite) -> int:
+    """Documents taken from the base ranking for a rewrite that is fused."""
+    return BLEND_DEPTH if rewrite.lexical_texts else FUSION_DEPTH
 
 
 @dataclass(frozen=True, eq=False)

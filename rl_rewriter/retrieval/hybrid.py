@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rl_rewriter.errors import CollectionError
 from rl_rewriter.retrieval.bm25 import Bm25Index
-from rl_rewriter.retrieval.fusion import FUSION_DEPTH, ScoredWords
+from rl_rewriter.retrieval.fusion import ScoredWords, depth_of
 from rl_rewriter.retrieval.protocols import (
     CollectionRetriever,
     DocumentColumns,
@@ -57,8 +57,8 @@ class HybridRetriever:
     Args:
         base: The retriever.
         lexical: BM25 over the same documents.
-        default_weight: Weight used for rewrites that name none: above 0, this is a hybrid search
-            whose "keep" is fused as well.
+        default_weight: Weight used for rewrites that name none and don't refuse it: above 0, this
+            is a hybrid search whose "keep" is fused as well.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class HybridRetriever:
     ) -> list[Ranking]:
         """See :meth:`rl_rewriter.retrieval.protocols.Retriever.search`."""
         restrictions = list(filters) if filters is not None else [None] * len(rewrites)
-        weights = [rewrite.lexical_weight or self._default_weight for rewrite in rewrites]
+        weights = [self._weight_of(rewrite) for rewrite in rewrites]
         plain = [row for row, weight in enumerate(weights) if weight == 0]
         fused = [row for row, weight in enumerate(weights) if weight > 0]
         rankings: dict[int, Ranking] = {}
@@ -150,7 +150,7 @@ class HybridRetriever:
     def _fused(
         self, rewrites: Sequence[Rewrite], weights: Sequence[float], filters: FilterList, k: int
     ) -> list[Ranking]:
-        found = self.base.search(rewrites, k=max(k, FUSION_DEPTH), filters=filters)
+        found = self._bases(rewrites, filters, k)
         if not all(np.isfinite(ranking.scores).all() for ranking in found):
             # Fused, they would leave nothing: no score is higher or lower than NaN.
             raise CollectionError(f"the {self.base.name} retriever gave scores that aren't finite")
@@ -167,6 +167,21 @@ class HybridRetriever:
             for row in rows:
                 rankings[row] = scored.fused_with(found[row], weights[row], k)
         return [rankings[row] for row in range(len(rewrites))]
+
+    def _bases(self, rewrites: Sequence[Rewrite], filters: FilterList, k: int) -> list[Ranking]:
+        """Base rankings, each as deep as its fusion looks."""
+        rows_of: dict[int, list[int]] = defaultdict(list)
+        for row, rewrite in enumerate(rewrites):
+            rows_of[max(k, depth_of(rewrite))].append(row)
+        rankings: dict[int, Ranking] = {}
+        for depth, rows in rows_of.items():
+            asked = [rewrites[row] for row in rows]
+            found = self.base.search(asked, k=depth, filters=[filters[row] for row in rows])
+            rankings.update(zip(rows, found, strict=True))
+        return [rankings[row] for row in range(len(rewrites))]
+
+    def _weight_of(self, rewrite: Rewrite) -> float:
+        return rewrite.lexical_weight or (0.0 if rewrite.without_words else self._default_weight)
 
     def _vectors(self) -> VectorSource:
         if self._vector_source is None:

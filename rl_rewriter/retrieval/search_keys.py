@@ -18,7 +18,7 @@ def rewrite_key(rewrite: Rewrite) -> str:
             *rewrite.texts,
             *(repr(float(weight)) for weight in rewrite.weights),
             _vector_key(rewrite.vector),
-            repr(float(rewrite.lexical_weight)),
+            "without words" if rewrite.without_words else repr(float(rewrite.lexical_weight)),
             *rewrite.words.texts,
             *(repr(float(share)) for share in rewrite.words.weights),
         ]

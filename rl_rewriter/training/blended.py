@@ -21,7 +21,9 @@ from rl_rewriter.policies.protocols import Values
 from rl_rewriter.policies.starting import mostly_policy
 from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.training.blend.build import build_pools
+from rl_rewriter.training.blend.config import BlendConfig
 from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.blend.report import BlendReport
 from rl_rewriter.training.config import FitConfig
@@ -45,7 +47,7 @@ class BlendedFit:
 
     Attributes:
         fitted: Features, table and policy; with a blend, its column stands last in the table, with
-            cross-fitted values.
+            cross-fitted values at the strength that is served.
         blend: The learned action; None where something simpler stands.
         report: How what was tried compares.
         is_policy: Whether the policy chooses by query; else it mostly takes what stands.
@@ -144,20 +146,17 @@ def fit_blended(
     """
     from rl_rewriter.training.blend.fit import fit_blend
 
-    settings = config.blend
-    assert settings is not None  # whoever has pools has settings
-    settings = replace(settings, metric=config.reward.metric, seed=config.reinforce.seed)
+    pools = pools.of_present_views()  # nothing is learned about views that none of these has
+    settings = _settings(pools, config)
     net = table.values[:, :1] + table.rewards  # values less prices
     on_progress("learning a blend", 0, 1)
     found = fit_blend(pools, table.states, groups, net, settings)
     on_progress("learning a blend", 1, 1)
-    if found.rung == "single" and _hurts(found.report.served_hurt, config):
-        found = _kept(found)
     head, blend = found.head, None
     if head is not None:
         blend = LearnedBlend(head)
-        values = np.asarray(found.cross_fitted[found.rung], dtype=np.float64)
-        table = with_column(table, blend.name, values)
+        values = np.asarray(found.served, dtype=np.float64) + settings.price
+        table = with_column(table, blend.name, values, settings.price)
     rows = training_rows(list(groups), config)
     learned = fit_on_rows(
         table,
@@ -178,6 +177,27 @@ def fit_blended(
         learned = replace(learned, features=fitted, table=scaled)
     outcome = _constant(table, _standing(found, table), found, config)
     return BlendedFit(replace(learned, outcome=outcome), blend, report, is_policy=False)
+
+
+def _settings(pools: Pools, config: FitConfig) -> BlendConfig:
+    """A blend's settings, with the metric, the seed and the prices of the whole fit."""
+    assert config.blend is not None  # whoever has pools has settings
+    return replace(
+        config.blend,
+        metric=config.reward.metric,
+        seed=config.reinforce.seed,
+        price=config.blend.price + _price(pools, config.reward),
+    )
+
+
+def _price(pools: Pools, reward: RewardConfig) -> float:
+    """What a blend costs on a query by the reward's prices: a search, and one of BM25 for words.
+
+    Parts of the conversation that are embedded for it aren't counted, as in the effort of its
+    rewrites.
+    """
+    effort = (1, 1 + int(pools.is_lexical.any()), 0, 0)
+    return float(reward.prices(np.asarray(effort, dtype=np.int16)))
 
 
 def _standing(found: BlendFit, table: RewardTable) -> int:
@@ -213,19 +233,6 @@ def _hurts(share: float, config: FitConfig) -> bool:
     return limit is not None and share > limit
 
 
-def _kept(found: BlendFit) -> BlendFit:
-    """Keep instead of a single action that hurts too many queries."""
-    told = f"the best single action isn't served: {found.report.served_hurt:.1%} below keep"
-    report = replace(
-        found.report,
-        rung="keep",
-        served_value=found.report.values["keep"],
-        served_hurt=0.0,
-        messages=(*found.report.messages, told),
-    )
-    return replace(found, rung="keep", report=report)
-
-
 def _constant(table: RewardTable, index: int, found: BlendFit, config: FitConfig) -> Outcome:
     """The policy that mostly takes what stands."""
     n_features, n_actions = table.states.shape[1], len(table.action_names)
@@ -242,19 +249,21 @@ def _constant(table: RewardTable, index: int, found: BlendFit, config: FitConfig
     )
 
 
-def with_column(table: RewardTable, name: str, values: Values) -> RewardTable:
+def with_column(table: RewardTable, name: str, values: Values, price: float = 0.0) -> RewardTable:
     """A table with one more action, possible everywhere, at its end.
 
     Args:
         table: The table.
         name: Of the action.
         values: Its metric on every query, ``(n,)``.
+        price: What it costs on each of them.
     """
     column = values[:, None]
+    gains = column - table.values[:, :1] - price
     return replace(
         table,
         action_names=(*table.action_names, name),
         mask=np.concatenate([table.mask, np.ones_like(table.mask[:, :1])], axis=1),
         values=np.concatenate([table.values, column], axis=1),
-        rewards=np.concatenate([table.rewards, column - table.values[:, :1]], axis=1),
+        rewards=np.concatenate([table.rewards, gains], axis=1),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rl_rewriter.actions.space import ActionSpace, default_actions
@@ -15,11 +16,12 @@ from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.retrieval.protocols import DocumentSource, Refreshable, Retriever
 from rl_rewriter.text.statistics import CollectionStatistics
-from rl_rewriter.training.blended import fit_blended, pools_of, single_actions
+from rl_rewriter.training.blended import pools_of, single_actions
 from rl_rewriter.training.config import FitConfig
-from rl_rewriter.training.on_rows import fit_on_rows, training_rows
+from rl_rewriter.training.learning import Material, learn, told_of
+from rl_rewriter.training.on_rows import training_rows
 from rl_rewriter.training.references import held_to_checkpoint
-from rl_rewriter.training.report import FitReport, fit_warnings, training_summary
+from rl_rewriter.training.report import FitReport, training_summary
 from rl_rewriter.training.requirements import require_torch
 from rl_rewriter.training.splits import conversation_of, query_fingerprint
 from rl_rewriter.types import Needs, OnProgress, Qrels, Query
@@ -68,64 +70,48 @@ def fit_policy(
     config = config or FitConfig()
     tell = on_progress or (lambda stage, done, total: None)
     usable, names = _judged(queries, qrels, groups)
-    train_rows, validation_rows = training_rows(names, config)
+    rows = training_rows(names, config)
+    learned_from = [usable[row] for row in rows[0]]
     space = single_actions(actions or default_actions(retriever.offers), config)
-    space = space.possible_for([usable[row] for row in train_rows], retriever.offers)
+    space = space.possible_for(learned_from, retriever.offers)
     clock = _Clock()
-    if isinstance(retriever, Refreshable):
-        retriever.refresh()
-    statistics = collection_statistics(retriever)
-    check_documents(usable, qrels, retriever)
+    statistics = _statistics_as_of_now(usable, qrels, retriever)
     clock.lap("statistics")
-    features = _features(retriever, [usable[row] for row in train_rows], statistics, config)
-    if outcomes is None:
-        outcomes = _searching(retriever, statistics, tell)
-    found = outcomes(usable, space, features, config.reward.metric.depth)
+    features = _features(retriever, learned_from, statistics, config)
+    source = outcomes or _searching(retriever, statistics, tell)
+    found = source(usable, space, features, config.reward.metric.depth)
     table = reward_table(found, qrels, features, config.reward)
     pools = None
     if reference is None:
         pools = pools_of(usable, retriever, statistics, qrels, config)
+    held = held_to_checkpoint(reference, table) if reference is not None else None
     clock.lap("reward_table")
-    best_fixed = table.action_names[int(table.values.mean(axis=0).argmax())]
-    blended = None
-    if pools is not None:
-        blended = fit_blended(
-            table, features, pools, names, config, on_progress=tell, metrics_dir=metrics_dir
-        )
-        space = space.extended([blended.blend] if blended.blend is not None else [])
-    fitted = (
-        blended.fitted
-        if blended is not None
-        else fit_on_rows(
-            table,
-            features,
-            (train_rows, validation_rows),
-            config,
-            held=held_to_checkpoint(reference, table) if reference is not None else None,
-            on_progress=tell,
-            metrics_dir=metrics_dir,
-        )
-    )
-    features, table, outcome = fitted.features, fitted.table, fitted.outcome
+    material = Material(table, features, tuple(names), rows, pools, held)
+    learned = learn(material, config, tell, metrics_dir)
     clock.lap("train")
-    is_fitted = blended is not None and not blended.is_policy  # to all queries, by cross-fitting
-    n_train = len(usable) if is_fitted else len(train_rows)
-    report = FitReport(
-        policy_version=Checkpoint(outcome.policy, space, features, statistics).version,
+    if learned.blend is not None:
+        space = space.extended([learned.blend])
+    outcome, features = learned.fitted.outcome, learned.fitted.features
+    version = Checkpoint(outcome.policy, space, features, statistics).version
+    report = replace(
+        told_of(material, learned, config),
+        policy_version=version,
         seconds=clock.laps,
-        episodes=0 if is_fitted else config.reinforce.episodes,
-        n_train=n_train,
-        validation=outcome.validation,
-        best_fixed=best_fixed,
-        kl=outcome.kl,
-        chosen_update=outcome.update,
         seen=tuple(query_fingerprint(query) for query in usable),
-        table=table,
-        blend=blended.report if blended is not None else None,
-        warnings=fit_warnings(n_train, outcome.validation),
     )
     summary = training_summary(config, report, retriever)
     return Checkpoint(outcome.policy, space, features, statistics, summary), report
+
+
+def _statistics_as_of_now(
+    usable: Sequence[Query], qrels: Qrels, retriever: Retriever
+) -> CollectionStatistics:
+    """Term weights of the collection as it is now, which holds all relevant documents."""
+    if isinstance(retriever, Refreshable):
+        retriever.refresh()
+    statistics = collection_statistics(retriever)
+    check_documents(usable, qrels, retriever)
+    return statistics
 
 
 def collection_statistics(retriever: Retriever) -> CollectionStatistics:

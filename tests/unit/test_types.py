@@ -90,6 +90,15 @@ def test_rewrites_are_equal_by_content_vectors_included() -> None:
     assert Rewrite(("q",), lexical_weight=0.2) != Rewrite(("q",))
 
 
+def test_a_rewrite_without_words_is_not_the_query_that_a_hybrid_fuses() -> None:
+    query, refusing = Query("q"), Rewrite(("q",), without_words=True)
+    assert Rewrite.keep(query).is_the_query(query)
+    assert not refusing.is_the_query(query)
+    assert refusing != Rewrite.keep(query)
+    with pytest.raises(InputError, match="without words has no lexical_weight"):
+        Rewrite(("q",), lexical_weight=0.5, without_words=True)
+
+
 def test_decisions_with_vectors_can_be_compared() -> None:
     def decision(value: float) -> RewriteDecision:
         vector = np.full(3, value, dtype=np.float32)

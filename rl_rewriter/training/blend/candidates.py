@@ -82,10 +82,11 @@ def _search_dense(
         for column in _present(seen, views, "dense"):
             places.append((row, column))
             if seen.vectors is None:
-                rewrites.append(Rewrite(texts=(seen.texts[column],)))
+                rewrites.append(Rewrite(texts=(seen.texts[column],), without_words=True))
                 depth = max(depth, config.text_depth)
             else:
-                rewrites.append(Rewrite(texts=(text,), vector=seen.vectors[column]))
+                vector = seen.vectors[column]
+                rewrites.append(Rewrite(texts=(text,), vector=vector, without_words=True))
     filters = [queries[row].evidence.query.filters for row, _ in places]
     found = retriever.search(rewrites, k=depth, filters=filters)
     for (row, column), ranking in zip(places, found, strict=True):

@@ -167,7 +167,7 @@ class BlendConfig:
         by_query: Weights by query.
         fine_tune: Tuning on the metric.
         ladder: When complexity is taken.
-        price: What serving a blend costs, in units of the metric.
+        price: What serving a blend costs beyond the prices of the reward, in units of the metric.
         hurt_limit: Largest share of queries below keep, by cross-fitting; None for no limit.
         texts: Whether blends are learned too where only texts can be searched, not vectors. There
             they weren't better than a choice among single actions (docs/experiments.md).

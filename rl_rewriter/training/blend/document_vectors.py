@@ -32,7 +32,8 @@ class DocumentVectors:
         wanted = set(ids)
         missing = sorted(wanted - self._held.keys())
         if missing and self._bytes > self._limit:
-            self._held = {id_: self._held[id_] for id_ in wanted & self._held.keys()}
+            # Copies: a row would keep alive all that it was fetched with.
+            self._held = {id_: self._held[id_].copy() for id_ in wanted & self._held.keys()}
         for start in range(0, len(missing), _FETCHED_AT_ONCE):
             part = missing[start : start + _FETCHED_AT_ONCE]
             self._held.update(zip(part, self._source.document_vectors(part), strict=True))

@@ -42,6 +42,7 @@ class BlendFit:
         single: Number of the single action that is best on all queries; None where none was given.
         cross_fitted: Values of every rung that was tried, ``(n,)`` each, every query valued by a
             fit that hasn't seen its group; those of a blend with full strength.
+        served: The same of what is to be served, at its strength and with its price paid, ``(n,)``.
         report: How rungs compare.
     """
 
@@ -49,6 +50,7 @@ class BlendFit:
     head: BlendHead | None
     single: int | None
     cross_fitted: Mapping[Rung, Values]
+    served: Values
     report: BlendReport
 
 
@@ -97,7 +99,7 @@ def fit_blend(
     trial.seconds["all"] = round(time.perf_counter() - started, 3)
     single = None if single_values is None else int(single_values.mean(axis=0).argmax())
     report = _report(trial, folds, rung, steps, cautious)
-    return BlendFit(rung, head, single, trial.values, report)
+    return BlendFit(rung, head, single, trial.values, cautious.values, report)
 
 
 def _fitted_to_all(learner: Learner, trial: Trial, rung: Rung, held: BlendHead) -> BlendHead:
@@ -142,11 +144,12 @@ def _cautious(
             f"at most {limit:.0%} of the queries may fall below keep: strength "
             f"{found.strength:g}, {found.hurt:.1%} below keep"
         )
-    gains = found.values - learner.config.price - keep
+    values = found.values - learner.config.price
+    gains = values - keep
     needed = 0.0 if limit is None else learner.config.ladder.same_for_all
     if not found.strength or gains.mean() <= needed * folds.standard_error(gains):
         return "keep", Cautious(0.0, keep, 0.0)
-    return rung, replace(found, values=gains + keep)
+    return rung, replace(found, values=values)
 
 
 def _report(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rl_rewriter.policies.protocols import Values
-from rl_rewriter.retrieval.fusion import FUSION_DEPTH
+from rl_rewriter.retrieval.fusion import BLEND_DEPTH
 from rl_rewriter.rewards.metrics import Metric
 from rl_rewriter.rewards.reward import Table
 from rl_rewriter.training.blend.pools import Pools, Rows
@@ -85,7 +85,7 @@ def served_scores(batch: Batch, weights: Tensor) -> Tensor:
 
     ``(1 - l) dense + l lexical``: each a weighted sum of views that is min-max normalised over the
     pool, ``l`` the weight of all lexical views together (Bruch et al., 2023, arXiv 2210.11934). As
-    in a search, documents beyond the first ``FUSION_DEPTH`` by dense score count as the last one.
+    in a search, documents beyond the first ``BLEND_DEPTH`` by dense score count as the last one.
 
     Args:
         batch: The queries.
@@ -177,7 +177,7 @@ def keep_weights(n: int, n_views: int) -> Matrix:
 
 def _last_found(scores: Tensor, mask: Tensor) -> Tensor:
     """Score of the last candidate that a search would find, ``(b, k, 1)``."""
-    depth = min(FUSION_DEPTH, scores.shape[-1])
+    depth = min(BLEND_DEPTH, scores.shape[-1])
     found = scores.masked_fill(~mask[:, None, :], -torch.inf).topk(depth, dim=-1).values[..., -1:]
     return torch.where(found.isinf(), scores.amin(dim=-1, keepdim=True), found).detach()
 

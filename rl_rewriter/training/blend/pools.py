@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +87,19 @@ class Pools:
                 f.name: getattr(self, f.name) if f.name in of_all else getattr(self, f.name)[index]
                 for f in fields(self)
             }
+        )
+
+    def of_present_views(self) -> Pools:
+        """The same without views that none of these queries has."""
+        known = np.asarray(self.present.any(axis=0))
+        if known.all():
+            return self
+        return replace(
+            self,
+            views=tuple(self.views[view] for view in np.flatnonzero(known)),
+            is_lexical=self.is_lexical[known],
+            scores=self.scores[:, :, known],
+            present=self.present[:, known],
         )
 
     def judge(self, rows: Rows, ranked: npt.NDArray[np.intp], depth: int) -> JudgedRankings:

@@ -70,9 +70,11 @@ def test_what_weighs_next_to_nothing_is_left_out(evidence: MakeEvidence) -> None
     assert found.vector is not None
     assert found.vector.tolist() == [1.0, 0.0]
     assert (found.lexical_weight, found.lexical_texts, found.lexical_shares) == (0.0, (), ())
+    assert found.without_words  # and not what a hybrid retriever fuses by default
     found = sent(item, names, [0.5, 0.0, 0.499, 0.001])
     assert found.lexical_texts == ("refund",)
     assert found.lexical_shares == (1.0,)
+    assert not found.without_words
 
 
 def test_words_alone_leave_the_query_to_be_searched(evidence: MakeEvidence) -> None:
@@ -208,3 +210,16 @@ def test_a_blend_of_vectors_alone_is_searched_without_words(searched: HybridRetr
     [found] = searched.search([rewrite], k=3)
     [directly] = searched.base.search([Rewrite(("x",), vector=rewrite.vector)], k=3)
     assert found.ids == directly.ids
+
+
+def test_a_retriever_that_fuses_by_default_does_not_fuse_a_blend_without_words(
+    searched: HybridRetriever,
+) -> None:
+    fusing = HybridRetriever(searched.base, searched._index, default_weight=0.5)
+    names = ("query", "first_3", "words")
+    [item] = gather([QUERY], fusing, STATISTICS, LearnedBlend(head_of(names)).needs)
+    rewrite = sent(item, names, [0.6, 0.395, 0.005])
+    [found] = fusing.search([rewrite], k=3)
+    [directly] = searched.base.search([Rewrite(("x",), vector=rewrite.vector)], k=3)
+    assert found.ids == directly.ids
+    assert found.scores.tolist() == directly.scores.tolist()

@@ -122,6 +122,14 @@ def holding(name: str, *numbers: float) -> Callable[[Arrays], object]:
     return lambda arrays: arrays.update({name: np.asarray(numbers, dtype=np.float32)})
 
 
+def of_another_rank(arrays: Arrays) -> None:
+    """A network whose arrays have one dimension more than they should, all alike."""
+    n_columns, n_views = len(arrays["mean"]), len(arrays["bias"])
+    shapes = {"inner": (1, 1, n_columns), "inner_bias": (1, 1), "outer": (n_views, 1, 1)}
+    for part, shape in shapes.items():
+        arrays[f"0.{part}"] = np.zeros(shape, dtype=np.float32)
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
@@ -140,6 +148,7 @@ def holding(name: str, *numbers: float) -> Callable[[Arrays], object]:
         (holding("factors", 1.0, 0.0), "don't fit"),
         (holding("0.inner_bias", 1.0, 2.0), "don't fit"),
         (holding("0.inner", 1.0, 2.0), "don't fit"),
+        (of_another_rank, "don't fit"),
         (holding("1.outer", 1.0), "don't fit"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,12 @@ def test_what_several_seeds_learned_is_told_as_one() -> None:
         values={"ndcg@10": np.array([[0.5, 0.1, 0.7, 0.5], [0.5, 0.1, 0.9, 0.7]])},
         choices={"policy": np.array([[2, 2], [3, 0]])},
     )
+    assert replace(found, action_names=("keep", "a~b", "x", "own~1")).means().keys() == {
+        "keep",
+        "a~b",
+        "x",
+        "own~1",
+    }
     assert seed_name("blend", 0) == "blend"
     assert found.action_names[-1] == "blend~1"
     assert found.of("policy").tolist() == pytest.approx([0.6, 0.7])

@@ -369,3 +369,8 @@ def test_rewrites_share_a_key_only_where_they_are_the_same(
     one = dataclasses.replace(one, lexical_weight=weight)
     other = dataclasses.replace(other, lexical_weight=other_weight)
     assert (rewrite_key(one) == rewrite_key(other)) is (one == other)
+
+
+def test_a_search_without_words_is_another_search() -> None:
+    plain = Rewrite(("q",))
+    assert rewrite_key(plain) != rewrite_key(dataclasses.replace(plain, without_words=True))

@@ -25,6 +25,9 @@ from tests.support import DOCUMENTS, QUERIES, TokenEmbedder, chroma_collection
 TEXTS = {"a": "refund", "b": "refund refund", "c": "parcel", "d": "letter", "e": "letter"}
 
 
+KEEP = Rewrite(("refund",))
+
+
 class FixedScores:
     """Finds documents at given scores, whatever is asked."""
 
@@ -125,6 +128,14 @@ def test_a_default_weight_makes_keep_a_hybrid_search() -> None:
     assert (hybrid.name, fixed(base).name) == ("hybrid", "fixed")
     assert kept.ids == expected.ids
     assert own.ids[0] == "b"
+
+
+def test_a_rewrite_may_refuse_the_default_weight() -> None:
+    base = {"c": 0.9, "a": 0.5, "d": 0.1}
+    hybrid = fixed(base, default_weight=0.4)
+    refusing, kept = hybrid.search([Rewrite(("refund",), without_words=True), KEEP], k=10)
+    assert refusing.ids == ("c", "a", "d")
+    assert "b" in kept.ids
 
 
 def test_documents_deleted_since_indexing_drop_out() -> None:

@@ -20,6 +20,7 @@ from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.retrieval.text_only import TextOnly
 from rl_rewriter.rewards.metrics import Metric
+from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.blended import fit_blended, pools_of, with_column
@@ -302,6 +303,56 @@ def test_a_policy_that_hurts_more_than_allowed_is_not_taken() -> None:
     )
     assert found.report.rung == "keep"
     assert found.report.served_hurt == 0.0
+
+
+def test_the_column_of_a_blend_that_is_held_back_holds_what_is_served() -> None:
+    drawn = world(200, help_of_query=2.0)
+    rewards = drawn.single_values - drawn.single_values[:, :1]
+    names = ("keep", "a1", "a2", "a3")
+    states = np.asarray(drawn.states, dtype=np.float32)
+    table = replace(
+        identity_task(200, 4),
+        action_names=names,
+        states=states,
+        values=drawn.single_values,
+        rewards=rewards,
+    )
+    free = fit_blended(table, features(2), drawn.pools, drawn.groups, QUICK)
+    limited = replace(SAME_FOR_ALL, hurt_limit=free.report.served_hurt / 2)
+    found = fit_blended(
+        table, features(2), drawn.pools, drawn.groups, replace(QUICK, blend=limited)
+    )
+    assert found.blend is not None
+    assert found.blend.head.strength < 1.0
+    column = found.fitted.table.values[:, -1]
+    assert column.mean() == pytest.approx(found.report.served_value)
+    assert (column < drawn.single_values[:, 0] - 1e-9).mean() == found.report.served_hurt
+
+
+@pytest.mark.parametrize("price", [0.02, 0.4])
+def test_a_blend_pays_what_the_reward_says(price: float) -> None:
+    drawn = world(200)
+    table = identity_task(200, 3)
+    table = replace(table, values=np.tile(drawn.single_values[:, :1], 3), rewards=0 * table.rewards)
+    priced = replace(QUICK, reward=RewardConfig(rewrite_cost=price / 2, search_cost=price / 4))
+    state = features(table.states.shape[1])
+    free = fit_blended(table, state, drawn.pools, drawn.groups, QUICK)
+    found = fit_blended(table, state, drawn.pools, drawn.groups, priced)
+    if price > 0.1:  # more than it gains
+        assert (found.blend, found.report.rung) == (None, "keep")
+        return
+    assert found.report.served_value == pytest.approx(free.report.served_value - price)
+    priced_table, free_table = found.fitted.table, free.fitted.table
+    np.testing.assert_allclose(priced_table.values, free_table.values)
+    np.testing.assert_allclose(priced_table.rewards[:, -1], free_table.rewards[:, -1] - price)
+
+
+def test_a_limit_that_nothing_holds_to_is_told(retriever: Retriever) -> None:
+    limited = replace(QUICK, blend=replace(SAME_FOR_ALL, hurt_limit=0.05))
+    _, report = fit(Bm25Retriever(DOCUMENTS), config=limited)
+    assert any("the limit of 5% of the queries" in warning for warning in report.warnings)
+    _, report = fit(retriever, config=limited)
+    assert not any("limit" in warning for warning in report.warnings)
 
 
 def test_one_more_column() -> None:

@@ -17,6 +17,7 @@ from rl_rewriter.errors import CollectionError, InputError, RewriterError
 from rl_rewriter.retrieval.text_only import TextOnly
 from rl_rewriter.retrieval.tfidf import TfidfRetriever
 from rl_rewriter.rewriter import RLQueryRewriter
+from rl_rewriter.training.blend.config import BlendConfig
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
 from rl_rewriter.training.report import FEW_QUERIES, FitReport, fit_warnings
 from rl_rewriter.training.splits import query_fingerprint
@@ -171,7 +172,8 @@ def test_states_are_standardised_over_the_training_queries_alone() -> None:
 
 def test_progress_is_told_by_stage() -> None:
     told: list[tuple[str, int, int]] = []
-    fit(on_progress=lambda *args: told.append(args))
+    of_texts = replace(QUICK, blend=BlendConfig(texts=True))
+    fit(config=of_texts, on_progress=lambda *args: told.append(args))
     blend = [("learning a blend", 0, 1), ("learning a blend", 1, 1)]
     assert told == [("reward table", 12, 12), *blend, ("training", 1, 2), ("training", 2, 2)]
     told.clear()

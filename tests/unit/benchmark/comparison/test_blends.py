@@ -29,9 +29,9 @@ from tests.unit.benchmark.comparison.test_fits import Counting
 from tests.unit.training.blend.parts import SAME_FOR_ALL
 
 EASY = dataclasses.replace(
-    SAME_FOR_ALL, ladder=LadderConfig(folds=2, single=1000.0, same_for_all=0.0)
+    SAME_FOR_ALL, ladder=LadderConfig(folds=2, single=1000.0, same_for_all=0.0), texts=True
 )
-"""Takes a blend wherever it is above keep at all."""
+"""Takes a blend wherever it is above keep at all, of texts too."""
 BLENDED = dataclasses.replace(
     CONFIG, folds=2, seeds=2, fit=dataclasses.replace(CONFIG.fit, blend=EASY)
 )

@@ -137,6 +137,9 @@ def test_a_limit_on_hurt_queries_weakens_the_blend() -> None:
     assert 0.0 < held.head.strength < 1.0
     assert held.report.served_hurt <= free.report.served_hurt / 2
     assert held.report.values["keep"] < held.report.served_value
+    assert held.served.mean() == held.report.served_value
+    assert not np.array_equal(held.served, held.cross_fitted["same_for_all"])
+    assert np.array_equal(free.served, free.cross_fitted["same_for_all"])
     weights = held.head.weights(drawn.states, drawn.pools.present)
     assert (weights[:, 0] >= 1.0 - held.head.strength - 1e-6).all()
 

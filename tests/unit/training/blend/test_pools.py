@@ -38,6 +38,19 @@ def test_views_that_no_query_has_leave_a_scale_to_divide_by() -> None:
     assert replace(pools, present=present).scales()[2] == 1.0
 
 
+def test_views_that_no_query_has_can_be_left_out() -> None:
+    pools = world(3).pools
+    assert pools.of_present_views() is pools
+    present = pools.present.copy()
+    present[:, 2] = False
+    found = replace(pools, present=present).of_present_views()
+    assert found.views == ("query", "left", "words")
+    assert found.is_lexical.tolist() == [False, False, True]
+    assert np.array_equal(found.scores, pools.scores[:, :, [0, 1, 3]])
+    assert found.present.all()
+    assert np.array_equal(found.gains, pools.gains)
+
+
 @pytest.mark.parametrize(
     ("name", "shape", "complaint"),
     [

@@ -1,0 +1,133 @@
+"""From outcomes to a policy, with a blend or without, and what can be told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rl_rewriter.actions.blend import LearnedBlend
+from rl_rewriter.envs.table import RewardTable
+from rl_rewriter.features.feature_set import FeatureSet
+from rl_rewriter.policies.reference import HeldTo
+from rl_rewriter.training.blend.pools import Pools
+from rl_rewriter.training.blended import BlendedFit, fit_blended
+from rl_rewriter.training.config import FitConfig
+from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows
+from rl_rewriter.training.report import FitReport, fit_warnings
+from rl_rewriter.types import OnProgress
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What is learned from.
+
+    Attributes:
+        table: Outcomes of single actions, with raw states.
+        features: What the states are made of, not fitted.
+        groups: One name a query.
+        rows: Those of training and those of validation.
+        pools: What a blend is trained on; None where none is learned.
+        held: What the KL term holds to instead of what the settings name.
+    """
+
+    table: RewardTable
+    features: FeatureSet
+    groups: tuple[str, ...]
+    rows: tuple[list[int], list[int]]
+    pools: Pools | None
+    held: HeldTo | None
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What came of it.
+
+    Attributes:
+        fitted: Features, table and policy.
+        blended: How a blend fared; None where none was tried.
+    """
+
+    fitted: FittedOnRows
+    blended: BlendedFit | None = None
+
+    @property
+    def blend(self) -> LearnedBlend | None:
+        """The blend to be served, if any."""
+        return self.blended.blend if self.blended is not None else None
+
+    @property
+    def is_fitted_to_all(self) -> bool:
+        """Whether what is served was fitted to all queries, by cross-fitting."""
+        return self.blended is not None and not self.blended.is_policy
+
+
+def learn(
+    material: Material, config: FitConfig, tell: OnProgress, metrics_dir: Path | None
+) -> Learned:
+    """A policy, with a blend where there are pools and one pays.
+
+    Args:
+        material: What to learn from.
+        config: Settings.
+        tell: Told how far it is.
+        metrics_dir: Where training metrics are written; nowhere by default.
+
+    Raises:
+        TrainingError: Training diverged.
+    """
+    table, features = material.table, material.features
+    if material.pools is None:
+        fitted = fit_on_rows(
+            table,
+            features,
+            material.rows,
+            config,
+            held=material.held,
+            on_progress=tell,
+            metrics_dir=metrics_dir,
+        )
+        return Learned(fitted)
+    blended = fit_blended(
+        table,
+        features,
+        material.pools,
+        material.groups,
+        config,
+        on_progress=tell,
+        metrics_dir=metrics_dir,
+    )
+    return Learned(blended.fitted, blended)
+
+
+def told_of(material: Material, learned: Learned, config: FitConfig) -> FitReport:
+    """The report of a fit, without the version, the seconds and the queries seen."""
+    outcome, of_singles = learned.fitted.outcome, material.table
+    is_fitted_to_all = learned.is_fitted_to_all
+    n_train = len(of_singles) if is_fitted_to_all else len(material.rows[0])
+    return FitReport(
+        policy_version="",
+        seconds={},
+        episodes=0 if is_fitted_to_all else config.reinforce.episodes,
+        n_train=n_train,
+        validation=outcome.validation,
+        best_fixed=of_singles.action_names[int(of_singles.values.mean(axis=0).argmax())],
+        kl=outcome.kl,
+        chosen_update=outcome.update,
+        seen=(),
+        table=learned.fitted.table,
+        blend=learned.blended.report if learned.blended is not None else None,
+        warnings=(
+            *fit_warnings(n_train, outcome.validation),
+            *_limits_not_held(config, learned),
+        ),
+    )
+
+
+def _limits_not_held(config: FitConfig, learned: Learned) -> tuple[str, ...]:
+    limit = config.blend.hurt_limit if config.blend is not None else None
+    if limit is None or learned.blended is not None:
+        return ()
+    return (
+        f"the limit of {limit:.0%} of the queries below keep was not applied: it holds a blend "
+        "back, and none could be tried here",
+    )
