@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from rl_rewriter.policies.protocols import Values
-from rl_rewriter.retrieval.fusion import BLEND_DEPTH
 from rl_rewriter.rewards.metrics import Metric
 from rl_rewriter.rewards.reward import Table
 from rl_rewriter.training.blend.pools import Pools, Rows
@@ -84,15 +83,14 @@ def served_scores(batch: Batch, weights: Tensor) -> Tensor:
     """Scores that a search by the blend gives, ``(b, k, p)``, very low where no candidate is.
 
     ``(1 - l) dense + l lexical``: each a weighted sum of views that is min-max normalised over the
-    pool, ``l`` the weight of all lexical views together (Bruch et al., 2023, arXiv 2210.11934). As
-    in a search, documents beyond the first ``BLEND_DEPTH`` by dense score count as the last one.
+    pool, ``l`` the weight of all lexical views together (Bruch et al., 2023, arXiv 2210.11934).
+    A search does the same over the first ``BLEND_DEPTH`` documents, more than a pool holds.
 
     Args:
         batch: The queries.
         weights: For each query ``k`` weightings, ``(b, k, v)``, each summing to 1.
     """
-    dense = weights[..., ~batch.is_lexical] @ batch.dense
-    scores = _min_max(torch.maximum(dense, _last_found(dense, batch.mask)))
+    scores = _min_max(weights[..., ~batch.is_lexical] @ batch.dense)
     if batch.lexical.shape[1]:
         of_words = weights[..., batch.is_lexical]
         share = of_words.sum(dim=-1, keepdim=True)
@@ -173,13 +171,6 @@ def keep_weights(n: int, n_views: int) -> Matrix:
     weights = np.zeros((n, n_views), dtype=np.float32)
     weights[:, 0] = 1.0
     return weights
-
-
-def _last_found(scores: Tensor, mask: Tensor) -> Tensor:
-    """Score of the last candidate that a search would find, ``(b, k, 1)``."""
-    depth = min(BLEND_DEPTH, scores.shape[-1])
-    found = scores.masked_fill(~mask[:, None, :], -torch.inf).topk(depth, dim=-1).values[..., -1:]
-    return torch.where(found.isinf(), scores.amin(dim=-1, keepdim=True), found).detach()
 
 
 def _min_max(scores: Tensor) -> Tensor:
