@@ -185,8 +185,13 @@ def fixed_checkpoint(
 def blend_checkpoint(retriever: Retriever) -> Checkpoint:
     """A policy that takes a learned blend of all views, each of the same weight."""
     plain = fixed_checkpoint(retriever, "keep")
-    names = tuple(view.name for view in views_for(retriever.offers))
-    n_features = len(plain.features.columns)
+    blend = even_blend(retriever.offers, len(plain.features.columns))
+    return fixed_checkpoint(retriever, BLEND, actions=plain.actions.extended([blend]))
+
+
+def even_blend(offers: Needs, n_features: int) -> LearnedBlend:
+    """A blend of all views that a retriever offers, each of the same weight."""
+    names = tuple(view.name for view in views_for(offers))
     head = BlendHead(
         names,
         bias=np.zeros(len(names), dtype=np.float32),
@@ -194,8 +199,7 @@ def blend_checkpoint(retriever: Retriever) -> Checkpoint:
         mean=np.zeros(n_features, dtype=np.float32),
         spread=np.ones(n_features, dtype=np.float32),
     )
-    actions = plain.actions.extended([LearnedBlend(head)])
-    return fixed_checkpoint(retriever, BLEND, actions=actions)
+    return LearnedBlend(head)
 
 
 def chroma_collection(

@@ -38,6 +38,18 @@ class LearnedBlend:
     head: BlendHead
     name: str = BLEND
 
+    def __eq__(self, other: object) -> bool:
+        """Equality of name and numbers."""
+        return isinstance(other, LearnedBlend) and self._content == other._content
+
+    def __hash__(self) -> int:
+        """Hash of name and numbers."""
+        return hash(self._content)
+
+    @property
+    def _content(self) -> tuple[str, str]:
+        return self.name, self.head.version
+
     @cached_property
     def views(self) -> tuple[View, ...]:
         """What is blended."""

@@ -51,8 +51,9 @@ class HybridRetriever:
 
     A rewrite with ``lexical_weight`` w is searched in both; over the union of the first documents
     of both (100 of BM25's, :func:`~rl_rewriter.retrieval.fusion.depth_of` of the base's) each score
-    is min-max normalised per query, and a document's score is ``(1 - w) base + w bm25`` (convex combination: Bruch et al., 2023, arXiv 2210.11934). Documents
-    that the base ranking lacks count as its lowest. All other rewrites go to the base untouched.
+    is min-max normalised per query, and a document's score is ``(1 - w) base + w bm25`` (convex
+    combination: Bruch et al., 2023, arXiv 2210.11934). Documents that the base ranking lacks count
+    as its lowest. All other rewrites go to the base untouched.
 
     Args:
         base: The retriever.

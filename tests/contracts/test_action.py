@@ -20,12 +20,13 @@ from rl_rewriter.actions.llm import LlmRewrite
 from rl_rewriter.actions.precomputed import ArmTexts, PrecomputedRewrite, PrecomputedText, words_of
 from rl_rewriter.actions.words import Keywords, RarestTerms, TopicInFront
 from rl_rewriter.types import Evidence, Needs, Query, Rewrite
-from tests.support import Shout
+from tests.support import Shout, even_blend
 
 OWN: tuple[Action, ...] = (
     Shout(),
     PrecomputedRewrite("arm", ArmTexts({}, {words_of(Query("refund")): PrecomputedText("money")})),
     LlmRewrite(str.upper, prompt="{query}"),
+    even_blend(~Needs.NOTHING, n_features=3),
 )
 ACTIONS: dict[str, Action] = {
     action.name: action
