@@ -12,9 +12,12 @@ from rl_rewriter.policies.checkpoint import load_checkpoint, save_checkpoint
 from tests.integration.cli.conftest import QUICK, TFIDF, Cli
 from tests.support import blend_checkpoint
 
+DENSE = ("--embedder", "minilm")
+"""Blends are learned where vectors can be searched."""
+
 
 def test_training_says_what_stands_and_why(cli: Cli, data: Path, tmp_path: Path) -> None:
-    words = ("train", data, *TFIDF, *QUICK)
+    words = ("train", data, *DENSE, *QUICK)
     found = cli(*words, "--out", tmp_path / "a", "--json").record["blend"]
     assert found["rung"] in ("keep", "single", "same_for_all", "by_query")
     assert found["n_queries"] == 40
@@ -34,7 +37,7 @@ def test_no_blend_is_learned_where_none_is_asked_for(cli: Cli, data: Path, tmp_p
 
 
 def test_a_limit_of_harm_is_kept(cli: Cli, data: Path, tmp_path: Path) -> None:
-    words = ("train", data, *TFIDF, *QUICK, "--out", tmp_path / "policy", "--json")
+    words = ("train", data, *DENSE, *QUICK, "--out", tmp_path / "policy", "--json")
     found = cli(*words, "--hurt-limit", "0").record["blend"]
     assert found["served_hurt"] == 0.0
 
