@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 DIST ?= dist
+PINS ?= constraints.txt
 ARGS ?=
 
 BIN := $(VENV)/bin
@@ -14,22 +15,20 @@ BENCHMARKS := $(sort $(notdir $(basename $(filter-out benchmarks/_%,$(wildcard b
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
-	@echo 'Options: PYTHON=python3.12, VENV=.venv, DIST=dist; ARGS="..." goes to demo and test,'
+	@echo 'Options: PYTHON=python3.12, VENV=.venv, DIST=dist, PINS=requirements-dev.lock (the versions'
+	@echo 'that development was last locked to, Python 3.11); ARGS="..." goes to demo and test,'
 	@echo 'such as: make test ARGS="tests/unit -k keep"'
 
 install: $(INSTALLED) ## Make .venv with the package (editable) and all it is developed with
 
-$(INSTALLED): pyproject.toml constraints.txt requirements-dev.lock
+$(INSTALLED): pyproject.toml $(PINS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 		{ echo 'error: Python 3.10 or later is needed; name one: make install PYTHON=python3.12'; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV) || \
 		{ echo 'error: no virtual environment could be made; on Debian: apt-get install python3-venv'; exit 1; }
 	@echo 'installing into $(VENV); the first time takes a few minutes'
 	@$(PIP_INSTALL) --upgrade pip # Debian's resolves twice as slowly
-	@pins=constraints.txt; \
-	grep -q "Python $$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])');" \
-		requirements-dev.lock && pins=requirements-dev.lock; \
-	PYTHONWARNINGS='ignore:Editable installation' $(PIP_INSTALL) -c $$pins -e ".[dev]"
+	@PYTHONWARNINGS='ignore:Editable installation' $(PIP_INSTALL) -c $(PINS) -e ".[dev]"
 	@touch $@
 
 demo: install ## Run the demo: collection, training, held-out comparison, saved policy

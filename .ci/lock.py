@@ -41,6 +41,6 @@ def closure() -> dict[str, str]:
 
 if __name__ == "__main__":
     python = ".".join(platform.python_version_tuple()[:2])
-    head = f"# What development and CI install with Python {python}; written by: make lock\n"
+    head = f"# What development installs with Python {python}; written by: make lock\n"
     pins = (f"{name}=={version}\n" for name, version in sorted(closure().items()))
     sys.stdout.writelines((head, *pins))
