@@ -26,6 +26,7 @@ from rl_rewriter.policies.retrieving import Retrieved
 from rl_rewriter.policies.starting import starting_checkpoint
 from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH
 from rl_rewriter.retrieval.protocols import Retriever
+from rl_rewriter.rollout.kill_switch import KillSwitch
 from rl_rewriter.serving.asking import Ask, decided, planned, retrieved
 from rl_rewriter.serving.breaker import BreakerConfig
 from rl_rewriter.serving.deployment import Deployment
@@ -82,7 +83,7 @@ class RLQueryRewriter:
             those with a method ``on_feedback`` are told of outcomes, too.
         deployment: Assigns policies to requests, instead of ``checkpoint``.
         kill_switch: Every query is kept while it says True; asked at each request, so it must be
-            quick.
+            quick. By default the environment variable RL_REWRITER_OFF is looked at.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class RLQueryRewriter:
                 breaker=breaker or BreakerConfig(),
                 strict=strict,
                 listeners=tuple(listeners),
-                kill_switch=kill_switch,
+                kill_switch=kill_switch or KillSwitch().engaged,
             )
         )
 

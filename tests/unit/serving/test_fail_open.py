@@ -631,3 +631,14 @@ def test_the_untrained_rewriter_needs_no_thread(lexical: Bm25Retriever) -> None:
     assert rewriter.retrieve(ASKED, k=4).decision.reason == "untrained"
     assert rewriter.plan(Query(ASKED)).decision.reason == "untrained"
     assert rewriter._guard.workers.threads == 0
+
+
+def test_the_environment_switches_off_without_a_registry(
+    lexical: Bm25Retriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rewriter = RLQueryRewriter(lexical, checkpoint=fixed_checkpoint(lexical, "keywords"))
+    assert rewriter.decide("refund of the card").reason == "policy"
+    monkeypatch.setenv("RL_REWRITER_OFF", "1")
+    assert_kept(rewriter, lexical, "fallback:kill_switch")
+    monkeypatch.setenv("RL_REWRITER_OFF", "0")
+    assert rewriter.decide("refund of the card").reason == "policy"
