@@ -52,7 +52,7 @@ class BlendHead:
         spread: Of the raw state columns, ``(s,)``, above 0.
         networks: Their weights are averaged; none gives the same weights to all queries.
         strength: 1 takes the weights as they are, 0 keeps the query alone: what caution leaves.
-        sigma: Standard deviation of the logits where weights are drawn to explore.
+        sigma: Standard deviation of the logits in tuning by REINFORCE; serving draws no weights.
     """
 
     views: tuple[str, ...]
