@@ -16,7 +16,10 @@ from typing import Any
 import numpy as np
 
 import rl_rewriter
-from rl_rewriter.actions.space import default_actions
+from rl_rewriter.actions.blend import BLEND, LearnedBlend
+from rl_rewriter.actions.blend_head import BlendHead, TanhNetwork
+from rl_rewriter.actions.space import ActionSpace, default_actions
+from rl_rewriter.actions.views import views_for
 from rl_rewriter.features.feature_set import default_features
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.policies.mlp import Layer, MlpPolicy
@@ -27,6 +30,8 @@ from rl_rewriter.types import Matrix, Query
 
 N_DOCUMENTS = 10_000
 HIDDEN = 64
+N_NETWORKS, N_UNITS = 3, 16
+"""Of a blend made by hand."""
 HISTORY = (
     ("user", "which card does the voucher belong to, and how long is it valid?"),
     ("assistant", "A voucher belongs to the card that it was bought with and is valid for a year."),
@@ -97,17 +102,21 @@ def fill_collection(client: Any, documents: Mapping[str, str], vectors: Matrix) 
     return collection
 
 
-def settled_checkpoints(retriever: Retriever, names: Iterable[str]) -> dict[str, Checkpoint]:
+def settled_checkpoints(
+    retriever: Retriever, names: Iterable[str], actions: ActionSpace | None = None
+) -> dict[str, Checkpoint]:
     """Policies with random weights whose output bias settles the choice, by action.
 
-    They have 64 hidden units and the default actions and features of the retriever.
+    They have 64 hidden units and the default features of the retriever.
 
     Args:
         retriever: What they are made for.
         names: Actions; each is taken by its policy wherever it is possible.
+        actions: What they choose from; the default actions of the retriever where None.
     """
     rng = np.random.default_rng(0)
-    actions, groups = default_actions(retriever.offers), default_features(retriever.offers)
+    actions = actions or default_actions(retriever.offers)
+    groups = default_features(retriever.offers)
     terms = collection_statistics(retriever)
     queries = [Query(text) for text in Writer(1).queries(50)]
     features = groups.fitted(gather(queries, retriever, terms, groups.needs))
@@ -120,6 +129,31 @@ def settled_checkpoints(retriever: Retriever, names: Iterable[str]) -> dict[str,
         policy = MlpPolicy((first, Layer(weight, bias)))
         checkpoints[name] = Checkpoint(policy, actions, features, terms)
     return checkpoints
+
+
+def blend_checkpoint(retriever: Retriever) -> Checkpoint:
+    """A policy that always blends all views of the retriever, by networks with random weights."""
+    rng = np.random.default_rng(3)
+    n_features = len(default_features(retriever.offers).columns)
+    names = tuple(view.name for view in views_for(retriever.offers))
+    networks = tuple(
+        TanhNetwork(
+            _normal(rng, N_UNITS, n_features),
+            _normal(rng, N_UNITS),
+            _normal(rng, len(names), N_UNITS),
+        )
+        for _ in range(N_NETWORKS)
+    )
+    head = BlendHead(
+        names,
+        bias=np.zeros(len(names), dtype=np.float32),
+        scale=np.ones(len(names), dtype=np.float32),
+        mean=np.zeros(n_features, dtype=np.float32),
+        spread=np.ones(n_features, dtype=np.float32),
+        networks=networks,
+    )
+    actions = default_actions(retriever.offers).extended([LearnedBlend(head)])
+    return settled_checkpoints(retriever, [BLEND], actions)[BLEND]
 
 
 def _normal(rng: np.random.Generator, *shape: int) -> Matrix:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,15 @@ from rl_rewriter.actions.feedback import ExpandWithTerms
 from rl_rewriter.actions.fused_documents import fused_vectors
 from rl_rewriter.errors import CheckpointError
 from rl_rewriter.text.history_parts import in_front, parts_of_history
-from rl_rewriter.types import Evidence, Matrix, Needs, Vector
+from rl_rewriter.types import Evidence, Matrix, Needs, Ranking, Vector
 
 Kind = Literal["dense", "lexical"]
+T = TypeVar("T")
+Maker = Callable[[Evidence], T]
 _FEEDBACK = Needs.VECTOR | Needs.FIRST_RANKING | Needs.FIRST_VECTORS
 _LEXICAL_FEEDBACK = Needs.VECTOR | Needs.LEXICAL | Needs.LEXICAL_VECTORS
 _EXPAND = ExpandWithTerms(3, 5)
+_NO_DOCUMENTS: Matrix = np.zeros((0, 0), dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -30,15 +33,18 @@ class View:
         kind: "dense" views are searched by the base retriever, all of them as one vector or as one
             mix of texts; "lexical" ones are texts whose BM25 scores are fused with that.
         needs: What evidence it is made of.
-        text: Its text, "" where this query has none; None for views that no text has.
-        vector: Its vector where no text has it; None where this query gives none.
+        text: Makes its text, "" where this query has none; None for views that no text has.
+        documents: Makes the vectors of documents, ``(m, d)``, whose mean it is where no text has
+            it; those of no documents where this query finds none.
+        n_documents: How many of them are averaged, from the first on.
     """
 
     name: str
     kind: Kind
     needs: Needs = Needs.NOTHING
-    text: Callable[[Evidence], str] | None = None
-    vector: Callable[[Evidence], Vector | None] | None = None
+    text: Maker[str] | None = None
+    documents: Maker[Matrix] | None = None
+    n_documents: int = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,30 +80,28 @@ def _last_answer(evidence: Evidence) -> str:
     return " ".join(parts_of_history(evidence.query, "last_answer"))
 
 
-def _first_documents(evidence: Evidence) -> Vector | None:
-    found = evidence.first
-    return None if found is None or found.vectors is None else _mean(found.vectors[:3])
+def _first_documents(evidence: Evidence) -> Matrix:
+    return _vectors(evidence.first)
 
 
-def _lexical_documents(evidence: Evidence) -> Vector | None:
-    found = evidence.lexical
-    return None if found is None or found.vectors is None else _mean(found.vectors[:3])
+def _lexical_documents(evidence: Evidence) -> Matrix:
+    return _vectors(evidence.lexical)
 
 
-def _fused_documents(n: int) -> Callable[[Evidence], Vector | None]:
-    return lambda evidence: _mean(fused_vectors(evidence, n))
+def _fused_documents(evidence: Evidence) -> Matrix:
+    return fused_vectors(evidence, 5)
 
 
-def _mean(vectors: Matrix) -> Vector | None:
-    return vectors.mean(axis=0) if len(vectors) else None
+def _vectors(found: Ranking | None) -> Matrix:
+    return _NO_DOCUMENTS if found is None or found.vectors is None else found.vectors
 
 
 VIEWS: tuple[View, ...] = (
     View("query", "dense", text=_query),
-    View("first_3", "dense", _FEEDBACK, vector=_first_documents),
-    View("fused_3", "dense", _FEEDBACK | _LEXICAL_FEEDBACK, vector=_fused_documents(3)),
-    View("fused_5", "dense", _FEEDBACK | _LEXICAL_FEEDBACK, vector=_fused_documents(5)),
-    View("bm25_3", "dense", _LEXICAL_FEEDBACK, vector=_lexical_documents),
+    View("first_3", "dense", _FEEDBACK, documents=_first_documents),
+    View("fused_3", "dense", _FEEDBACK | _LEXICAL_FEEDBACK, documents=_fused_documents),
+    View("fused_5", "dense", _FEEDBACK | _LEXICAL_FEEDBACK, None, _fused_documents, 5),
+    View("bm25_3", "dense", _LEXICAL_FEEDBACK, documents=_lexical_documents),
     View("history_in_front", "dense", text=_in_front),
     View("last_answer", "dense", text=_last_answer),
     View("words", "lexical", Needs.LEXICAL, text=_query),
@@ -145,25 +149,36 @@ def check_views(names: Sequence[str]) -> None:
 
 
 def look(evidence: Evidence, views: Sequence[View]) -> Seen:
-    """What the views of a query are, by what was gathered of it."""
-    texts = tuple(view.text(evidence) if view.text is not None else "" for view in views)
+    """What the views of a query are, the query first, by what was gathered of it."""
+    made = _made((view.text for view in views), evidence)
+    texts = tuple("" if view.text is None else made[view.text] for view in views)
     own = evidence.vector
     if own is None:
         return Seen(texts, None, np.asarray([bool(text) for text in texts]))
+    documents = _made((view.documents for view in views), evidence)
     vectors = np.zeros((len(views), len(own)), dtype=np.float32)
-    present = np.zeros(len(views), dtype=np.bool_)
-    length = float(np.linalg.norm(own))
     for row, (view, text) in enumerate(zip(views, texts, strict=True)):
-        if view.kind == "lexical":
-            present[row] = bool(text)
-            continue
-        found = view.vector(evidence) if view.vector is not None else _embedded(evidence, text)
-        norm = 0.0 if found is None else float(np.linalg.norm(found))
-        if found is not None and norm > 0.0:
-            vectors[row] = found * (length / norm)
-            present[row] = True
+        if view.documents is not None:
+            averaged = documents[view.documents][: view.n_documents]
+            found = averaged.mean(axis=0) if len(averaged) else None
+        else:
+            found = _embedded(evidence, text) if view.kind == "dense" else None
+        if found is not None:
+            vectors[row] = found
+    lengths = np.linalg.norm(vectors, axis=1)
+    present = lengths > 0.0
+    vectors[present] *= (lengths[0] / lengths[present])[:, None]
+    vectors[~present] = 0.0
+    present |= [
+        view.kind == "lexical" and bool(text) for view, text in zip(views, texts, strict=True)
+    ]
     present[0] = True
     return Seen(texts, vectors, present)
+
+
+def _made(makers: Iterable[Maker[T] | None], evidence: Evidence) -> dict[Maker[T], T]:
+    """What each of them makes, once for all views that share it."""
+    return {make: make(evidence) for make in dict.fromkeys(makers) if make is not None}
 
 
 def _embedded(evidence: Evidence, text: str) -> Vector | None:

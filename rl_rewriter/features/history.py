@@ -47,20 +47,20 @@ def _describe(evidence: Evidence) -> list[float]:
     weights = {term: statistics.idf(term) for term in index_terms(evidence.query.text)}
     total = sum(weights.values())
 
-    def overlap(text: str) -> float:
-        terms = set(index_terms(text))
-        return sum(w for term, w in weights.items() if term in terms) / total if total else 0.0
+    def overlap(terms: Sequence[str]) -> float:
+        there = set(terms)
+        return sum(w for term, w in weights.items() if term in there) / total if total else 0.0
 
-    everything = " ".join(turn.text for turn in history)[-_MAX_CHARS:]
+    everything = index_terms(" ".join(turn.text for turn in history)[-_MAX_CHARS:])
     last_user = next((t.text for t in reversed(history) if t.role == "user"), "")
     last_answer = next((t.text for t in reversed(history) if t.role == "assistant"), "")
     topic = statistics.topic_of(list(weights))
-    continues = topic is not None and topic == statistics.topic_of(index_terms(everything))
+    continues = topic is not None and topic == statistics.topic_of(everything)
     return [
         1.0,
         math.log1p(len(history)),
-        overlap(last_user[-_MAX_CHARS:]),
-        overlap(last_answer[-_MAX_CHARS:]),
+        overlap(index_terms(last_user[-_MAX_CHARS:])),
+        overlap(index_terms(last_answer[-_MAX_CHARS:])),
         overlap(everything),
         float(continues),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 
 from rl_rewriter.errors import InputError
 from rl_rewriter.folders import replacing
+from rl_rewriter.retrieval.kept_scores import KeptScores
 from rl_rewriter.retrieval.ranking import top_ranking
 from rl_rewriter.retrieval.term_counts import K1, B, Mask, TermCounts, count_terms
 from rl_rewriter.text.tokens import index_terms
@@ -40,6 +42,7 @@ class Bm25Index:
         documents = [index_terms(text) or [_EMPTY_DOCUMENT] for text in texts or ("",)]
         self._bm25 = _index(documents)
         self._counts = count_terms(documents, *_postings(self._bm25))
+        self._scores = KeptScores(self._counts)
 
     def __len__(self) -> int:
         """Number of documents."""
@@ -50,23 +53,29 @@ class Bm25Index:
         """Document id -> position in the arrays that :meth:`scores` returns."""
         return {id_: row for row, id_ in enumerate(self.ids)}
 
-    def scores(self, rewrite: Rewrite, allowed: Mask | None = None) -> Vector:
+    def scores(
+        self, rewrite: Rewrite, allowed: Mask | None = None, *, query: str | None = None
+    ) -> Vector:
         """BM25 score of every document for the weighted texts of a rewrite, shape ``(len(self),)``.
 
         Scores of several texts are mixed linearly: for BM25, a sum over terms, that is the same as
-        a query whose terms carry the texts' weights.
+        a query whose terms carry the texts' weights, and each term is scored once.
 
         Args:
             rewrite: The texts with their weights.
             allowed: The documents that there are for this search, ``(len(self),)``; None for all.
                 Term weights and mean length are theirs alone, and all others score 0.
+            query: The text that the others grew from, which may have been scored a moment ago: of
+                its terms nothing is scored again. By default the first of the texts.
         """
-        total = np.zeros(len(self.ids), dtype=np.float32)
+        if not self.ids:
+            return np.zeros(0, dtype=np.float32)
+        mix: dict[str, float] = {}
         for text, weight in zip(rewrite.texts, rewrite.weights, strict=True):
-            terms = index_terms(text)
-            if terms and weight > 0 and len(self.ids):
-                total += weight * self._of_terms(terms, allowed)
-        return total
+            for term in index_terms(text) if weight > 0 else ():
+                mix[term] = mix.get(term, 0.0) + weight
+        known = Counter(index_terms(rewrite.text if query is None else query))
+        return self._scores.of_mix(mix, known, allowed)
 
     def top(self, rewrite: Rewrite, k: int, allowed: Mask | None = None) -> Ranking:
         """The ``k`` best documents with a score above zero among those allowed."""
@@ -103,26 +112,23 @@ class Bm25Index:
                 frequencies=np.load(folder / _FREQUENCIES, allow_pickle=False),
                 lengths=np.load(folder / _LENGTHS, allow_pickle=False),
             )
+            index._scores = KeptScores(index._counts)
             if not index._is_whole():
                 return None
         except Exception:  # whatever is wrong with what is stored, it can be built again
             return None
         return index
 
-    def _of_terms(self, terms: list[str], allowed: Mask | None) -> Vector:
-        if allowed is not None:
-            return self._counts.scores(terms, allowed)
-        return np.asarray(self._bm25.get_scores(terms), dtype=np.float32)
-
     def _is_whole(self) -> bool:
         """Whether the parts that were read belong together."""
         counts, n_documents = self._counts, max(len(self.ids), 1)
-        return len(counts.lengths) == n_documents and len(counts.frequencies) == len(counts.rows)
+        n_postings = {len(counts.rows), len(counts.impacts), len(counts.frequencies)}
+        return len(counts.lengths) == n_documents and len(n_postings) == 1
 
 
-def _postings(bm25: Any) -> tuple[Mapping[str, int], Any, Any]:
-    """Vocabulary, first posting of each term, document of each posting."""
-    return bm25.vocab_dict, bm25.scores["indptr"], bm25.scores["indices"]
+def _postings(bm25: Any) -> tuple[Mapping[str, int], Any, Any, Any]:
+    """Vocabulary, first posting of each term, document of each posting, score of each posting."""
+    return bm25.vocab_dict, *(bm25.scores[name] for name in ("indptr", "indices", "data"))
 
 
 def _index(token_lists: list[list[str]]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -40,10 +41,13 @@ class ScoredWords:
 
     @classmethod
     def of(
-        cls, index: Bm25Index, words: Rewrite, allowed: npt.NDArray[np.bool_] | None
+        cls, index: Bm25Index, rewrite: Rewrite, allowed: npt.NDArray[np.bool_] | None
     ) -> ScoredWords:
-        """Score weighted texts among the documents ``allowed`` ``(n,)``; None allows all."""
-        scores = index.scores(words, allowed)
+        """Score the words of a rewrite among the documents ``allowed`` ``(n,)``; None allows all.
+
+        Its first text is the query, as a rule, which was scored already where it was looked at.
+        """
+        scores = index.scores(rewrite.words, allowed, query=rewrite.text)
         best = top_ranking(index.ids, scores, FUSION_DEPTH, above=0.0)
         return cls(index.rows, np.append(scores, np.float32(0.0)), best)
 
@@ -58,6 +62,6 @@ class ScoredWords:
         lowest = base.scores.min() if len(base) else 0.0
         base_scores = np.full(len(ids), lowest, dtype=np.float32)
         base_scores[: len(base)] = base.scores
-        rows = np.asarray([self.rows.get(id_, -1) for id_ in ids], dtype=np.intp)
+        rows = np.fromiter(map(self.rows.get, ids, repeat(-1)), dtype=np.intp, count=len(ids))
         scores = (1.0 - weight) * min_max(base_scores) + weight * min_max(self.scores[rows])
         return top_ranking(ids, scores.astype(np.float32), k)

@@ -163,8 +163,8 @@ class HybridRetriever:
         for row, rewrite in enumerate(rewrites):
             rows_of[rewrite.words, filters[row]].append(row)
         rankings: dict[int, Ranking] = {}
-        for (words, _), rows in rows_of.items():
-            scored = ScoredWords.of(index, words, masks[rows[0]])
+        for rows in rows_of.values():
+            scored = ScoredWords.of(index, rewrites[rows[0]], masks[rows[0]])
             for row in rows:
                 rankings[row] = scored.fused_with(found[row], weights[row], k)
         return [rankings[row] for row in range(len(rewrites))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -19,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class TermCounts:
-    """Postings of a collection.
+    """Postings of a collection, and BM25 (Lucene's variant) by them.
 
     A filter's documents are scored by their own number, their own mean length and their own
     document frequencies. So nothing outside the filter, such as another tenant's documents, can
@@ -29,6 +29,7 @@ class TermCounts:
         vocabulary: Term -> its number ``t``.
         starts: The postings of ``t`` are ``starts[t]`` to ``starts[t + 1]``.
         rows: One document a posting.
+        impacts: What each posting scores where all documents are searched.
         frequencies: How often the posting's term stands in its document.
         lengths: Terms of each document, ``(n,)``.
     """
@@ -36,31 +37,43 @@ class TermCounts:
     vocabulary: Mapping[str, int]
     starts: npt.NDArray[np.integer]
     rows: npt.NDArray[np.integer]
+    impacts: npt.NDArray[np.float32]
     frequencies: npt.NDArray[np.uint32]
     lengths: npt.NDArray[np.int64]
 
-    def scores(self, terms: Iterable[str], allowed: Mask) -> Vector:
-        """BM25 (Lucene's variant) of a query among the documents ``allowed``, ``(n,)``.
+    def scores(self, weights: Mapping[str, float], allowed: Mask | None = None) -> Vector:
+        """Weighted sum of the terms' scores, ``(n,)``.
 
-        Zero for all others. The arithmetic is that of bm25s step by step: what a filter lets
-        through scores to the last digit as in an index that holds nothing else.
+        The arithmetic is that of bm25s step by step: what a filter lets through scores to the last
+        digit as in an index that holds nothing else.
+
+        Args:
+            weights: What each term counts for; terms that no document has score nothing.
+            allowed: The documents that there are for this search, ``(n,)``, None for all; others
+                score 0.
         """
         scores = np.zeros(len(self.lengths), dtype=np.float32)
-        n_documents = int(np.count_nonzero(allowed))
-        if not n_documents:
+        known = [
+            (weight, slice(self.starts[number], self.starts[number + 1]))
+            for term, weight in weights.items()
+            if (number := self.vocabulary.get(term, len(self.starts))) + 1 < len(self.starts)
+        ]
+        if allowed is None:
+            for weight, postings in known:
+                np.add.at(scores, self.rows[postings], weight * self.impacts[postings])
             return scores
-        mean_length = float(self.lengths.sum(where=allowed) / n_documents)
-        for term in terms:
-            number = self.vocabulary.get(term, len(self.starts))
-            if number + 1 >= len(self.starts):
-                continue
-            postings = slice(self.starts[number], self.starts[number + 1])
+        n_documents = int(np.count_nonzero(allowed))
+        if not n_documents or not known:
+            return scores
+        mean_length = float(self.lengths @ allowed) / n_documents
+        for weight, postings in known:
             inside = allowed[self.rows[postings]]
             rows = self.rows[postings][inside]
             frequencies = self.frequencies[postings][inside].astype(np.float64)
             saturation = K1 * ((1 - B) + B * self.lengths[rows] / mean_length)
-            weight = np.float32(_idf(len(rows), n_documents)).astype(np.float64)
-            scores[rows] += (weight * (frequencies / (saturation + frequencies))).astype(np.float32)
+            idf = np.float32(_idf(len(rows), n_documents)).astype(np.float64)
+            impacts = (idf * (frequencies / (saturation + frequencies))).astype(np.float32)
+            scores[rows] += weight * impacts
         return scores
 
 
@@ -69,6 +82,7 @@ def count_terms(
     vocabulary: Mapping[str, int],
     starts: npt.NDArray[np.integer],
     rows: npt.NDArray[np.integer],
+    impacts: npt.NDArray[np.float32],
 ) -> TermCounts:
     """Count the terms of documents for postings that are there already.
 
@@ -77,6 +91,7 @@ def count_terms(
         vocabulary: Term -> its number.
         starts: Where each term's postings begin, and the end of all.
         rows: One document a posting.
+        impacts: What each posting scores where all documents are searched.
     """
     lengths = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
     numbers = map(vocabulary.__getitem__, chain.from_iterable(documents))
@@ -86,7 +101,7 @@ def count_terms(
     distinct, counts = np.unique(seen, return_counts=True)
     postings = np.repeat(np.arange(len(starts) - 1), np.diff(starts)) << 32 | rows
     frequencies = counts[np.searchsorted(distinct, postings)].astype(np.uint32)
-    return TermCounts(vocabulary, starts, rows, frequencies, lengths)
+    return TermCounts(vocabulary, starts, rows, impacts, frequencies, lengths)
 
 
 def _idf(n_containing: int, n_documents: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rl_rewriter.actions.fused_documents import fused_vectors
 from rl_rewriter.actions.views import VIEWS, check_views, look, views_for, views_named
 from rl_rewriter.errors import CheckpointError
 from rl_rewriter.text.history_parts import texts_of_views
@@ -42,6 +43,20 @@ def test_feedback_is_the_mean_of_the_first_documents(evidence: MakeEvidence) -> 
     half = 2 / np.sqrt(2)
     np.testing.assert_allclose(seen.vectors[row("first_3")], [half, half, 0], rtol=1e-6)
     np.testing.assert_allclose(seen.vectors[row("bm25_3")], [0, 0, 2], rtol=1e-6)
+
+
+def test_documents_of_both_rankings_are_averaged_from_the_best_on(evidence: MakeEvidence) -> None:
+    first = ranking(vectors=[[4, 3, 0], [0, 1, 0], [3, 0, 4], [1, 0, 0], [0, 0, 1], [3, 4, 0]])
+    item = evidence("refund", vector=[1, 0, 0], first=first)
+    seen = look(item, VIEWS)
+    assert seen.vectors is not None
+    for name, n in (("fused_3", 3), ("fused_5", 5)):
+        mean = fused_vectors(item, n).mean(axis=0)
+        assert len(fused_vectors(item, n)) == n
+        np.testing.assert_allclose(
+            seen.vectors[row(name)], mean / np.linalg.norm(mean), rtol=1e-6, atol=1e-7
+        )
+    assert not np.allclose(seen.vectors[row("fused_3")], seen.vectors[row("fused_5")])
 
 
 def test_every_vector_is_as_long_as_the_querys(evidence: MakeEvidence) -> None:

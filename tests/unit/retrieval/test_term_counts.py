@@ -12,10 +12,11 @@ DOCUMENTS = (("card", "refund"), ("card", "card", "week"), ("card",), ("week",))
 VOCABULARY = {"card": 0, "refund": 1, "week": 2}
 STARTS = np.asarray([0, 3, 4, 6])
 ROWS = np.asarray([0, 1, 2, 0, 1, 3])
+IMPACTS = np.asarray([1, 2, 3, 4, 5, 6], dtype=np.float32)
 
 
 def counts() -> TermCounts:
-    return count_terms(DOCUMENTS, VOCABULARY, STARTS, ROWS)
+    return count_terms(DOCUMENTS, VOCABULARY, STARTS, ROWS, IMPACTS)
 
 
 def test_frequencies_and_lengths() -> None:
@@ -24,7 +25,7 @@ def test_frequencies_and_lengths() -> None:
 
 
 def test_number_mean_length_and_document_frequencies_are_those_of_the_part() -> None:
-    scores = counts().scores(["card", "unknown", "card"], np.asarray([True, True, False, True]))
+    scores = counts().scores({"card": 2.0, "unknown": 1.0}, np.asarray([True, True, False, True]))
     idf = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
     mean = (2 + 3 + 1) / 3
     first = idf * 1 / (1 + 1.5 * (0.25 + 0.75 * 2 / mean))
@@ -34,6 +35,11 @@ def test_number_mean_length_and_document_frequencies_are_those_of_the_part() -> 
 
 def test_a_part_without_documents_or_without_the_term_scores_nothing() -> None:
     nothing = np.zeros(4, dtype=np.bool_)
-    assert not counts().scores(["card"], nothing).any()
-    assert not counts().scores(["refund"], np.asarray([False, True, True, True])).any()
-    assert not counts().scores(["", "none"], ~nothing).any()
+    assert not counts().scores({"card": 1.0}, nothing).any()
+    assert not counts().scores({"refund": 1.0}, np.asarray([False, True, True, True])).any()
+    assert not counts().scores({"": 1.0, "none": 1.0}, ~nothing).any()
+
+
+def test_where_all_documents_are_searched_postings_score_what_the_index_says() -> None:
+    scores = counts().scores({"card": 1.0, "week": 0.5, "unknown": 1.0})
+    assert scores.tolist() == [1.0, 2.0 + 0.5 * 5.0, 3.0, 0.5 * 6.0]
