@@ -141,8 +141,8 @@ def _drift(folder: Path, n: int) -> int:
 
 
 def _monitor(folder: Path, n: int) -> int:
+    from rl_rewriter.logs.follow import Follower
     from rl_rewriter.logs.report import ReadReport
-    from rl_rewriter.monitoring.follow import Follower
     from rl_rewriter.monitoring.live import LiveSummary
 
     report, summary = ReadReport(), LiveSummary()

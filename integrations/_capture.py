@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,16 @@ from rl_rewriter.logs.importers.documents import Documents
 from rl_rewriter.logs.importers.observed import Asked, Origin, asked_for, observed_decision
 from rl_rewriter.logs.records import QueryPrivacy
 from rl_rewriter.logs.store import DecisionLog
+from rl_rewriter.serving.warnings import RareWarnings
+from rl_rewriter.serving.write_behind import WriteBehind
 from rl_rewriter.types import Feedback
 
-_logger = logging.getLogger(__name__)
 _MAX_OPEN = 10_000
 """Runs whose end was never told (a cancelled task) are forgotten beyond this."""
+_MAX_WAITING = 1_000
+"""Decisions that may wait for the log; what comes while it hangs is dropped."""
+_FEEDBACK_SECONDS = 1.0
+"""How long feedback lets the decisions before it go first."""
 
 
 @dataclass
@@ -98,7 +103,10 @@ class OpenRuns:
 
 
 class CaptureLog:
-    """Writes what is captured; its own failures are counted, and warned of once.
+    """Writes what is captured, behind the chain's back: a thread of its own, with a bounded queue.
+
+    Neither a log that fails nor one that hangs touches the chain: failures and what was dropped are
+    counted, and warned of once a minute. The end of the process waits for what isn't written yet.
 
     Args:
         log: A decision log, or the file of one.
@@ -107,7 +115,8 @@ class CaptureLog:
 
     Attributes:
         captured: Decisions written.
-        failures: Callbacks in which something of ours failed.
+        failures: Callbacks and writings in which something of ours failed.
+        dropped: Decisions that weren't written, since too many were waiting for the log.
         own: Retrievals left to this package's own adapters.
     """
 
@@ -122,7 +131,10 @@ class CaptureLog:
         self.runs = OpenRuns()
         self.captured = 0
         self.failures = 0
+        self.dropped = 0
         self.own = 0
+        self._warnings = RareWarnings()
+        self._writer = WriteBehind(_MAX_WAITING, self.failed)
         self.renew()
         renewed_after_fork(self)
 
@@ -149,24 +161,25 @@ class CaptureLog:
         elif query is not None:
             words = [(text, n) for text, n in (o.question for o in around) if text is not None]
             asked = asked_for((query, history_len), run.inner, words)
-            self._write(run, asked, documents, around[-1] if around else run)
+            self._send(run, asked, documents, around[-1] if around else run)
 
     def feedback(self, name: str, value: float, kind: str, **where: Any) -> None:
-        """Append an outcome; see the handlers."""
-        self._log.append_feedback(Feedback(name, float(value), kind, time.time(), **where))
+        """Append an outcome, behind the decisions that came before it; see the handlers."""
+        feedback = Feedback(name, float(value), kind, time.time(), **where)
+        self.flush(_FEEDBACK_SECONDS)
+        self._log.append_feedback(feedback)
+
+    def flush(self, seconds: float | None = None) -> bool:
+        """Wait until the log holds what was captured; see the handlers."""
+        return self._writer.flush(seconds)
 
     def failed(self, error: Exception) -> None:
-        """Count a failure of ours; the first one is told."""
+        """Count a failure, and tell it by its type alone: its text may hold words of the query."""
         with self._counting:
             self.failures += 1
-            is_first = self.failures == 1
-        if is_first:  # by its type alone: its text may hold words of the query
-            _logger.warning("a retrieval was not captured: %s", type(error).__name__)
-        _logger.debug("a retrieval was not captured", exc_info=error)
+        self._warnings.warn("a retrieval was not captured", error)
 
-    def _write(
-        self, run: OpenRun, asked: Asked, documents: Documents | None, root: OpenRun
-    ) -> None:
+    def _send(self, run: OpenRun, asked: Asked, documents: Documents | None, root: OpenRun) -> None:
         tags = {
             "run_id": run.id,
             "parent_run_id": run.parent,
@@ -175,6 +188,13 @@ class CaptureLog:
             **run.tags,
         }
         times = (run.start, time.time())
-        self._log.append(observed_decision(run.id, asked, documents, times, tags, self._origin))
+        make = partial(observed_decision, run.id, asked, documents, times, tags, self._origin)
+        if not self._writer.send(partial(self._write, make)):
+            with self._counting:
+                self.dropped += 1
+            self._warnings.warn("a retrieval was not captured, the log is too slow")
+
+    def _write(self, make: Callable[[], Mapping[str, Any]]) -> None:
+        self._log.append(make())
         with self._counting:
             self.captured += 1

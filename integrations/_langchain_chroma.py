@@ -20,6 +20,7 @@ from rl_rewriter.integrations._langchain_routes import Base, Search, child_searc
 from rl_rewriter.integrations._serving import Request
 from rl_rewriter.policies.decider import Plan
 from rl_rewriter.policies.retrieving import searched
+from rl_rewriter.retrieval.chroma_bm25 import ChromaBm25
 from rl_rewriter.retrieval.over_chroma import serving_retriever
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.types import Filters, Ranking
@@ -99,7 +100,10 @@ def is_plain_chroma(store: VectorStore) -> bool:
 
 
 class _Retrievers:
-    """One retriever a vector store, for as long as the store lives: it holds the BM25 index."""
+    """One retriever a vector store, for as long as the store lives.
+
+    The BM25 index is shared by all stores over one collection: they are often made per request.
+    """
 
     def __init__(self) -> None:
         self._opened: WeakKeyDictionary[VectorStore, tuple[Any, Any, Retriever]] = (
@@ -119,7 +123,9 @@ class _Retrievers:
             opened = self._opened.get(store)
             if opened is not None and opened[0] is collection and opened[1] is embeddings:
                 return opened[2]
-            retriever = serving_retriever(collection, embeddings, cache=default_cache())
+            retriever = serving_retriever(
+                collection, embeddings, cache=default_cache(), index=ChromaBm25.shared(collection)
+            )
             self._opened[store] = (collection, embeddings, retriever)
             return retriever
 

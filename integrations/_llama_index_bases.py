@@ -16,7 +16,6 @@ from rl_rewriter.integrations._llama_index_route import (
     nested,
     text_route,
 )
-from rl_rewriter.rewriter import RLQueryRewriter
 from rl_rewriter.types import Needs
 
 _TEXT_MODES = (
@@ -28,7 +27,7 @@ _TEXT_MODES = (
 _RESTRICTIONS = ("_filters", "filters", "_kwargs")
 
 
-def find_route(base: BaseRetriever, rewriter: RLQueryRewriter, bundle: QueryBundle) -> Route:
+def find_route(base: BaseRetriever, bundle: QueryBundle) -> Route:
     """How this base can be searched for this bundle.
 
     A bundle that brings its own embedding or embedding texts (HyDE's does) is left alone: what it
@@ -40,7 +39,7 @@ def find_route(base: BaseRetriever, rewriter: RLQueryRewriter, bundle: QueryBund
     if type(base) is not VectorIndexRetriever:
         return _text_route(base)
     if is_over_chroma(base):
-        return chroma_route(base, rewriter)
+        return chroma_route(base)
     mode, embeds = base._vector_store_query_mode, base._needs_embedding()
     if mode == VectorStoreQueryMode.DEFAULT and embeds:
         filtered = _is_restricted(base)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 import sys
-import threading
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import QueryBundle
@@ -18,7 +17,6 @@ from llama_index.core.vector_stores.types import (
 )
 
 from rl_rewriter.caching.default import default_cache
-from rl_rewriter.forks import renewed_after_fork
 from rl_rewriter.integrations._llama_index_cache import CachedModel, cached_search
 from rl_rewriter.integrations._llama_index_first import FirstSearch
 from rl_rewriter.integrations._llama_index_route import (
@@ -35,39 +33,10 @@ from rl_rewriter.policies.decider import Plan
 from rl_rewriter.retrieval.chroma import ChromaRetriever
 from rl_rewriter.retrieval.chroma_bm25 import ChromaBm25
 from rl_rewriter.retrieval.hybrid import HybridRetriever
-from rl_rewriter.rewriter import RLQueryRewriter
+from rl_rewriter.retrieval.vector_sizes import vector_size
 from rl_rewriter.types import Filters, Ranking, Rewrite
 
 _CHROMA_STORE = "llama_index.vector_stores.chroma.base"
-
-
-class _Indexes:
-    """One index a collection for all retrievers of a rewriter: they are often made per request."""
-
-    def __init__(self) -> None:
-        self._opened: WeakKeyDictionary[RLQueryRewriter, dict[str, tuple[Any, ChromaBm25]]] = (
-            WeakKeyDictionary()
-        )
-        self.renew()
-        renewed_after_fork(self)
-
-    def renew(self) -> None:
-        """A lock that nobody holds."""
-        self._lock = threading.Lock()
-
-    def over(self, collection: Any, rewriter: RLQueryRewriter) -> ChromaBm25:
-        """The collection's index; a new one where another client opened it."""
-        client, name = getattr(collection, "_client", None), str(collection.id)
-        with self._lock:
-            indexes = self._opened.setdefault(rewriter, {})
-            opened_by, index = indexes.get(name, (None, None))
-            if index is None or opened_by is not client:
-                index = ChromaBm25(collection)
-                indexes[name] = (client, index)
-            return index
-
-
-_indexes = _Indexes()
 
 
 def is_over_chroma(base: VectorIndexRetriever) -> bool:
@@ -76,7 +45,7 @@ def is_over_chroma(base: VectorIndexRetriever) -> bool:
     return module is not None and type(base._vector_store) is module.ChromaVectorStore
 
 
-def chroma_route(base: VectorIndexRetriever, rewriter: RLQueryRewriter) -> Route:
+def chroma_route(base: VectorIndexRetriever) -> Route:
     """Search by text, by vector, or fused with BM25, within the base's own filters."""
     if base._vector_store_query_mode != VectorStoreQueryMode.DEFAULT:
         return left_alone(base, "query_mode")
@@ -90,10 +59,11 @@ def chroma_route(base: VectorIndexRetriever, rewriter: RLQueryRewriter) -> Route
         return left_alone(base, "search_kwargs")
     collection = base._vector_store.client
     cache, model = default_cache(), base._embed_model
-    embeddings = QueryEmbeddings(model if cache is None else CachedModel(model, cache))
+    size = partial(vector_size, collection)
+    embeddings = QueryEmbeddings(model if cache is None else CachedModel(model, cache, size=size))
     first = FirstSearch(collection, embeddings.known)
     dense = ChromaRetriever(first, embeddings.embedder)
-    index = _indexes.over(collection, rewriter)
+    index = ChromaBm25.shared(collection)
     hybrid = HybridRetriever(dense, index)
     searched = hybrid if cache is None else cached_search(cache, hybrid, index, collection, model)
 

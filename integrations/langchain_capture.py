@@ -59,8 +59,12 @@ class CaptureHandler(BaseCallbackHandler):
     retriever searched something else, the action is "captured:rewrite", with both texts, else
     "keep". There is no propensity: nobody drew what the chain did. A retriever that asks others
     (fusion, several queries) counts once. A chain that holds this package's own retriever or
-    rewriting step is left to their log. A log that fails stops no chain: it is warned of once, and
-    counted in ``capture.failures``.
+    rewriting step is left to their log.
+
+    The log is written by a thread of its own, so that neither one that fails nor one that hangs
+    stops or slows a chain: failures are counted in ``capture.failures``, decisions dropped while
+    1,000 wait in ``capture.dropped``, and both are warned of. The end of the process waits up to 5
+    seconds for what isn't written yet; :meth:`flush` waits for it before.
 
     Args:
         log: A decision log, or the file of one.
@@ -94,6 +98,17 @@ class CaptureHandler(BaseCallbackHandler):
             InputError: The value is no finite number.
         """
         self.capture.feedback(str(run_id), value, kind, position=position, document_id=document_id)
+
+    def flush(self, seconds: float | None = None) -> bool:
+        """Wait until the log holds what was captured, as the end of the process does.
+
+        Args:
+            seconds: How long at most; None for as long as it takes.
+
+        Returns:
+            Whether nothing waits any more.
+        """
+        return bool(self.capture.flush(seconds))
 
     @_harmless
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:

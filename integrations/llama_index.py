@@ -160,7 +160,7 @@ class RewritingRetriever(BaseRetriever):
 
         See :meth:`rl_rewriter.rewriter.RLQueryRewriter.warm_up`.
         """
-        route = find_route(self._retriever, self._rewriter, QueryBundle("warm up"))
+        route = find_route(self._retriever, QueryBundle("warm up"))
         return bool(self._rewriter.warm_up(route.retriever))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -210,7 +210,7 @@ class RewritingRetriever(BaseRetriever):
         base = self._retriever
 
         def search(request: Request) -> _Search:
-            route = find_route(base, self._rewriter, bundle)
+            route = find_route(base, bundle)
             decision = route.plan(request).decision
             if failure_of(decision.reason):  # nothing that was found on the way is to be trusted
                 return _Search(decision, as_asked(base, bundle))

@@ -54,9 +54,12 @@ class CaptureHandler(BaseEventHandler):
     events don't tell: a retriever that asks others (fusion) then counts once, a question that an
     engine rewrote has the action "captured:rewrite" with both texts, and what this package's own
     retriever or transform does is left to their log. Handed to ``add_event_handler`` alone, every
-    retriever counts. There is no propensity: nobody drew what the engine did. A log that fails
-    stops no engine: it is warned of once, and counted in ``capture.failures``. The log is written
-    in the thread that retrieves, on the event loop where that is one.
+    retriever counts. There is no propensity: nobody drew what the engine did.
+
+    The log is written by a thread of its own, so that neither one that fails nor one that hangs
+    stops or slows an engine or its event loop: failures are counted in ``capture.failures``,
+    decisions dropped while 1,000 wait in ``capture.dropped``, and both are warned of. The end of
+    the process waits up to 5 seconds for what isn't written yet; :meth:`flush` waits for it before.
 
     Args:
         log: A decision log, or the file of one.
@@ -131,6 +134,17 @@ class CaptureHandler(BaseEventHandler):
             InputError: The value is no finite number.
         """
         self._capture.feedback(span_id, value, kind, position=position, document_id=document_id)
+
+    def flush(self, seconds: float | None = None) -> bool:
+        """Wait until the log holds what was captured, as the end of the process does.
+
+        Args:
+            seconds: How long at most; None for as long as it takes.
+
+        Returns:
+            Whether nothing waits any more.
+        """
+        return bool(self._capture.flush(seconds))
 
     def _begun(self, event: RetrievalStartEvent) -> None:
         name = event.span_id or event.id_

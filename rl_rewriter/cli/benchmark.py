@@ -64,7 +64,7 @@ def benchmark(
                 "the policies of a comparison cannot be held to a saved one, which may know the "
                 "held-out queries; give --reference keep, best-fixed or uniform"
             )
-        fit = replace(settings.config(run.seed), blend=blending.config())
+        fit = replace(settings.config(run.seed), blend=blending.config(measure.actions))
         request = BenchmarkRequest(
             data=tuple(data),
             out=out,

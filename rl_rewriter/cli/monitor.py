@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from rich.live import Live
 
+    from rl_rewriter.logs.follow import Follower
     from rl_rewriter.logs.report import ReadReport
-    from rl_rewriter.monitoring.follow import Follower
     from rl_rewriter.monitoring.live import LiveSummary, Snapshot
 
 MONITOR_EXAMPLE = "Example: rl-rewriter monitor decisions.jsonl"
@@ -51,8 +51,8 @@ def monitor(
     """Watch requests, actions, reasons, latency, rewards and drift; Ctrl-C ends it."""
     with session(run) as current:
         from rl_rewriter.errors import InputError
+        from rl_rewriter.logs.follow import Follower
         from rl_rewriter.logs.report import ReadReport
-        from rl_rewriter.monitoring.follow import Follower
         from rl_rewriter.monitoring.live import LiveSummary
 
         report = ReadReport(warns=False)

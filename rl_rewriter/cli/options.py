@@ -179,7 +179,8 @@ class MeasureOptions:
         str | None,
         typer.Option(
             help='Actions to compare, as patterns between commas: "fuse_bm25*,llm:*"; a "!" before '
-            "one leaves actions out. keep is always among them."
+            "one leaves actions out. keep is always among them. A blend is learned only where the "
+            'patterns choose "blend", too: "fuse_bm25*,blend" or "!llm:*".'
         ),
     ] = None
 
@@ -301,7 +302,8 @@ class BlendOptions:
         typer.Option(
             "--blend/--no-blend",
             help="Whether a blend of the query, of the documents it finds, of the conversation and "
-            "of BM25 is learned beside the choice of an action; served only where it pays.",
+            "of BM25 is learned beside the choice of an action; served only where it pays. It is "
+            "left out by an --actions that doesn't choose it, too.",
         ),
     ] = True
     hurt_limit: Annotated[
@@ -312,17 +314,26 @@ class BlendOptions:
         ),
     ] = None
 
-    def config(self) -> BlendConfig | None:
+    def config(self, patterns: str | None = None) -> BlendConfig | None:
         """The library's settings; None where no blend is to be learned.
+
+        Args:
+            patterns: What --actions says; None where it isn't given.
 
         Raises:
             InputError: The limit is no share, or there is nothing that it limits.
         """
+        from rl_rewriter.benchmark.action_choice import learns_blend
         from rl_rewriter.training.blend.config import BlendConfig
 
+        is_chosen = learns_blend(patterns)
         if not self.blend and self.hurt_limit is not None:
             raise InputError("--hurt-limit holds the blend back; leave out --no-blend")
-        return BlendConfig(hurt_limit=self.hurt_limit) if self.blend else None
+        if not is_chosen and self.hurt_limit is not None:
+            raise InputError(
+                "--hurt-limit holds the blend back, which --actions leaves out; add blend to it"
+            )
+        return BlendConfig(hurt_limit=self.hurt_limit) if self.blend and is_chosen else None
 
 
 @dataclass(frozen=True)

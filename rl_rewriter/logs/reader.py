@@ -117,7 +117,7 @@ def _records_of(path: Path, file: BinaryIO, report: ReadReport) -> Iterator[dict
             if report.on_progress is not None and not report.number % _PROGRESS_LINES:
                 size = os.fstat(file.fileno()).st_size
                 report.on_progress(f"reading {path.name}", min(file.tell(), size), size)
-            found = _parsed(line)
+            found = parsed(line)
             if type(found) is not Problem:
                 problem = problem_of(found)
                 if problem is None:
@@ -133,7 +133,7 @@ def _records_of(path: Path, file: BinaryIO, report: ReadReport) -> Iterator[dict
         report.tell(cause, "the rest was skipped")
 
 
-def _parsed(line: bytes) -> Any:
+def parsed(line: bytes) -> Any:
     """The JSON value of a line, or what is wrong with it."""
     if line == b"\n":
         return _BLANK

@@ -15,10 +15,14 @@ import numpy.typing as npt
 from rl_rewriter.forks import renewed_after_fork
 from rl_rewriter.retrieval.bm25 import Bm25Index
 from rl_rewriter.retrieval.chroma import read_texts
+from rl_rewriter.retrieval.per_collection import PerCollection
 from rl_rewriter.text.digests import digest
 from rl_rewriter.types import Filters
 
 _logger = logging.getLogger(__name__)
+
+MAX_SHARED = 64
+"""Collections whose index is kept open for objects that are yet to be made."""
 
 
 def default_cache_dir() -> Path:
@@ -31,6 +35,30 @@ def default_cache_dir() -> Path:
 def index_folder(collection: Any, cache_dir: Path | None = None) -> Path:
     """Where the index of a collection is kept."""
     return (cache_dir or default_cache_dir()) / "bm25" / str(collection.id)
+
+
+class OpenIndex:
+    """An open index and when it was looked at, for all that search the same collection.
+
+    It holds nothing of the collection or its client, so it keeps neither alive.
+
+    Attributes:
+        lock: Held while the index is opened or compared.
+        index: The index; None before it was needed.
+        ids_digest: Of the collection's ids, in their order, as the index was opened.
+        checked: When the ids were last compared, in seconds that only grow.
+    """
+
+    def __init__(self) -> None:
+        self.index: Bm25Index | None = None
+        self.ids_digest = ""
+        self.checked = 0.0
+        self.renew()
+        renewed_after_fork(self)
+
+    def renew(self) -> None:
+        """A lock that nobody holds."""
+        self.lock = threading.Lock()
 
 
 class ChromaBm25:
@@ -47,44 +75,53 @@ class ChromaBm25:
         collection: A ``chromadb`` collection.
         cache_dir: Folder for indexes; None for the user's cache folder.
         refresh_seconds: How long changes may go unnoticed.
+        kept: Where the open index is kept; by default for this object alone.
+
+    Attributes:
+        kept: That place: the same one, the same index.
     """
 
     def __init__(
-        self, collection: Any, *, cache_dir: Path | None = None, refresh_seconds: float = 30.0
+        self,
+        collection: Any,
+        *,
+        cache_dir: Path | None = None,
+        refresh_seconds: float = 30.0,
+        kept: OpenIndex | None = None,
     ) -> None:
         self._collection = collection
         self._folder = index_folder(collection, cache_dir)
         self._refresh_seconds = refresh_seconds
-        self._index: Bm25Index | None = None
-        self._ids_digest = ""
-        self._checked = 0.0
-        self.renew()
-        renewed_after_fork(self)
+        self.kept = kept or OpenIndex()
 
-    def renew(self) -> None:
-        """A lock that nobody holds."""
-        self._lock = threading.Lock()
+    @classmethod
+    def shared(cls, collection: Any) -> ChromaBm25:
+        """The index that every object of this process over the same collection shares.
+
+        For the last ``MAX_SHARED`` collections that were asked for, and while their client lives.
+        """
+        return cls(collection, kept=_shared.of(collection))
 
     def current_index(self) -> Bm25Index:
         """The index, built or refreshed where that is due."""
-        index = self._index
-        if index is not None and time.monotonic() - self._checked < self._refresh_seconds:
+        kept, index = self.kept, self.kept.index
+        if index is not None and time.monotonic() - kept.checked < self._refresh_seconds:
             return index
-        if not self._lock.acquire(blocking=index is None) and index is not None:
+        if not kept.lock.acquire(blocking=index is None) and index is not None:
             return index  # another request is looking; this one needn't wait for it
         try:
-            if self._index is None or self._ids_changed():
-                self._index = self._open()
-            self._checked = time.monotonic()
-            return self._index
+            if kept.index is None or self._ids_changed(kept.index):
+                kept.index = self._open()
+            kept.checked = time.monotonic()
+            return kept.index
         finally:
-            self._lock.release()
+            kept.lock.release()
 
     def refresh(self) -> None:
         """Compare all texts with the index and rebuild it where they differ."""
-        with self._lock:
-            self._index = self._open()
-            self._checked = time.monotonic()
+        with self.kept.lock:
+            self.kept.index = self._open()
+            self.kept.checked = time.monotonic()
 
     def allowed(self, filters: Filters | None, index: Bm25Index) -> npt.NDArray[np.bool_] | None:
         """Which documents of ``index`` the filter lets through, ``(n,)``; None for all of them."""
@@ -100,15 +137,15 @@ class ChromaBm25:
         mask[[rows[id_] for id_ in found["ids"] if id_ in rows]] = True
         return mask
 
-    def _ids_changed(self) -> bool:
-        if self._index is None or self._collection.count() != len(self._index):
+    def _ids_changed(self, index: Bm25Index) -> bool:
+        if self._collection.count() != len(index):
             return True
-        return digest(self._collection.get(include=[])["ids"]) != self._ids_digest
+        return digest(self._collection.get(include=[])["ids"]) != self.kept.ids_digest
 
     def _open(self) -> Bm25Index:
         documents = list(read_texts(self._collection))
         ids = [id_ for id_, _ in documents]
-        self._ids_digest = digest(ids)
+        self.kept.ids_digest = digest(ids)
         fingerprint = digest(part for document in sorted(documents) for part in document)
         stored = Bm25Index.load(self._folder, fingerprint=fingerprint)
         if stored is not None:
@@ -119,3 +156,6 @@ class ChromaBm25:
         except OSError as error:
             _logger.warning("BM25 index kept in memory only: %s", error)
         return index
+
+
+_shared: PerCollection[OpenIndex] = PerCollection(OpenIndex, MAX_SHARED)

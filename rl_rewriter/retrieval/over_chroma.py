@@ -15,6 +15,7 @@ from rl_rewriter.retrieval.chroma_version import collection_version
 from rl_rewriter.retrieval.embedders import as_embedder
 from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.serving_embedder import ServingEmbedder
+from rl_rewriter.retrieval.vector_sizes import vector_size
 
 
 def chroma_retriever(
@@ -50,6 +51,7 @@ def serving_retriever(
     cache_dir: Path | None = None,
     default_weight: float = 0.0,
     refresh_seconds: float = 30.0,
+    index: ChromaBm25 | None = None,
 ) -> HybridRetriever | CachedRetriever:
     """As :func:`chroma_retriever`, with what was embedded and found before kept in memory.
 
@@ -61,9 +63,13 @@ def serving_retriever(
         cache_dir: Where the BM25 index is kept; the user's cache folder by default.
         default_weight: BM25's share where a rewrite names none.
         refresh_seconds: How long changes of the collection may go unnoticed by BM25.
+        index: The collection's BM25 index, with its own folder and refreshing; a new one by
+            default.
     """
-    model = as_embedder(embedder) if cache is None else ServingEmbedder(embedder, cache)
-    index = ChromaBm25(collection, cache_dir=cache_dir, refresh_seconds=refresh_seconds)
+    size = partial(vector_size, collection)
+    model = as_embedder(embedder) if cache is None else ServingEmbedder(embedder, cache, size=size)
+    if index is None:
+        index = ChromaBm25(collection, cache_dir=cache_dir, refresh_seconds=refresh_seconds)
     dense = ChromaRetriever(collection, model)
     hybrid = HybridRetriever(dense, index, default_weight=default_weight)
     if cache is None:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rl_rewriter.errors import InputError
+from rl_rewriter.logs.follow import Follower
 from rl_rewriter.rollout.comparison import BeforeAndAfter, Comparison, SideBySide
 from rl_rewriter.rollout.live_rewards import Arm, LiveRewards
-from rl_rewriter.rollout.log_tail import LogTail
 from rl_rewriter.rollout.roll_back import RollBackConfig
 from rl_rewriter.rollout.state import KEEP, RegistryState, Rollout
 from rl_rewriter.rollout.tags import BASELINE, CANARY, FULL, ROLLOUT, SHARE, STAGE, VERSION
@@ -33,7 +34,7 @@ class Trial:
 
     def __init__(self, state: RegistryState, log: Path, config: RollBackConfig) -> None:
         self._key = _key(state)
-        self._tail = LogTail(log)
+        self._log, self._follower = log, Follower(log)
         is_full = state.current.is_full
         arm_of = _before_and_after(state) if is_full else _side_by_side(state.current)
         self._rewards = LiveRewards(
@@ -58,7 +59,9 @@ class Trial:
         Raises:
             InputError: There is no such log, or it can't be read.
         """
-        self._rewards.take(self._tail.new_records())
+        if not self._follower.exists():
+            raise InputError(f"there is no decision log at {self._log}")
+        self._rewards.take(self._follower.new_records())
         for session in self._rewards.settled(now):
             arm = session.arm
             self._settled[arm.is_candidate] += 1

@@ -120,6 +120,10 @@ class Watch:
             trial.warnings(self.config),
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and deepcopy: a copy reads the log from its beginning."""
+        return {**self.__dict__, "_trial": None}
+
     def _roll_back(self, reason: str, rollout: Rollout) -> bool:
         done = self.registry.roll_back(reason, only=rollout.id) is not None
         if done:

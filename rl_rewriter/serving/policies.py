@@ -58,6 +58,10 @@ class Chosen:
                 policy_name=KEEP,
                 reason=SHADOW,
                 cost=0.0,
+                blends={},
+                sigma=0.0,
+                weights={},
+                log_density=None,
             )
         return replace(decision, tags=tags) if tags else decision
 

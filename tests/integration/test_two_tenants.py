@@ -35,6 +35,7 @@ from rl_rewriter.actions.blend import BLEND
 from rl_rewriter.actions.space import default_actions
 from rl_rewriter.integrations import langchain, llama_index
 from rl_rewriter.policies.checkpoint import Checkpoint
+from rl_rewriter.retrieval.chroma_bm25 import ChromaBm25
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.serving.limits import Budget
@@ -139,7 +140,8 @@ def over_langchain(
     checkpoint: Checkpoint, filters: Filters, *, given: str, is_async: bool = False
 ) -> Answer:
     restriction = arguments(filters)
-    store = copy.copy(vector_store())  # an object of its own: its BM25 index is read anew
+    store = copy.copy(vector_store())  # an object of its own, as one made for the request
+    ChromaBm25.shared(collection()).refresh()
     base: Any = store.as_retriever()
     config: dict[str, Any] = {}
     kwargs: dict[str, Any] = {}
@@ -173,6 +175,7 @@ def over_llama_index(
         ChromaVectorStore.from_collection(collection()), embed_model=TokenEmbedding()
     )
     base = index.as_retriever(similarity_top_k=K, **settings)
+    ChromaBm25.shared(collection()).refresh()
     wrapped = llama_index.RewritingRetriever(rewriter_of(checkpoint), base)
 
     async def ask() -> tuple[Any, Any]:

@@ -75,7 +75,7 @@ def test_a_bm25_index_that_a_thread_of_the_parent_builds_is_built_again(tmp_path
     def finds() -> bool:
         return index.current_index().top(Rewrite(("parcel",)), 1).ids == ("abroad",)
 
-    with index._lock:
+    with index.kept.lock:
         assert holds_in_a_fork(finds)
     assert finds()
 

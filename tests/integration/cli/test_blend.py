@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,30 @@ def test_no_blend_is_learned_where_none_is_asked_for(cli: Cli, data: Path, tmp_p
     assert "what stands" not in cli(*words).out
 
 
+@pytest.mark.parametrize(
+    ("patterns", "learns"),
+    [("keywords", False), ("!blend", False), ("keywords,blend", True), ("blend", True)],
+)
+def test_patterns_of_actions_choose_the_blend_as_well(
+    cli: Cli, data: Path, tmp_path: Path, patterns: str, learns: bool
+) -> None:
+    words = ("train", data, *DENSE, *QUICK, "--actions", patterns, "--out", tmp_path / "policy")
+    found = cli(*words, "--json")
+    assert found.code == 0
+    assert (found.record["blend"] is not None) is learns
+
+
+@pytest.mark.parametrize(("patterns", "learns"), [("keywords", False), ("keywords,blend", True)])
+def test_patterns_of_a_comparison_choose_the_blend_as_well(
+    cli: Cli, data: Path, tmp_path: Path, patterns: str, learns: bool
+) -> None:
+    words = ("benchmark", data, *TFIDF, "--no-policy", "--actions", patterns, "--out", tmp_path)
+    assert cli(*words, "--json").code == 0
+    [key] = tmp_path.glob("*/key.json")
+    settings = json.loads(key.read_text())["key"]["fit"]
+    assert (settings["blend"] is not None) is learns
+
+
 def test_a_limit_of_harm_is_kept(cli: Cli, data: Path, tmp_path: Path) -> None:
     words = ("train", data, *DENSE, *QUICK, "--out", tmp_path / "policy", "--json")
     found = cli(*words, "--hurt-limit", "0").record["blend"]
@@ -46,6 +71,10 @@ def test_a_limit_of_harm_is_kept(cli: Cli, data: Path, tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("--no-blend", "--hurt-limit", "0.1"), "--hurt-limit holds the blend back"),
+        (
+            ("--actions", "keywords", "--hurt-limit", "0.1"),
+            "--hurt-limit holds the blend back, which --actions leaves out",
+        ),
         (("--hurt-limit", "2"), "hurt_limit must lie in [0, 1], got 2.0"),
         (("--hurt-limit", "0.1", "--logs", "log.jsonl"), "--hurt-limit is for learning from judge"),
     ],

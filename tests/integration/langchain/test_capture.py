@@ -9,6 +9,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,12 @@ from langchain_core.tools import create_retriever_tool
 
 from rl_rewriter import DecisionLog, RLQueryRewriter
 from rl_rewriter.errors import InputError
+from rl_rewriter.integrations._capture import _MAX_WAITING
 from rl_rewriter.integrations.langchain import QueryRewriteRunnable, RewritingRetriever
 from rl_rewriter.integrations.langchain_capture import CaptureHandler
-from rl_rewriter.logs.store import read_interactions
+from rl_rewriter.logs.locked_file import locked
+from rl_rewriter.logs.store import read_interactions, read_records
+from rl_rewriter.serving.write_behind import flush_all
 from tests.integration.langchain.parts import Echo, Trained
 from tests.support import QUERIES
 
@@ -66,6 +70,7 @@ def handler(log: Path) -> CaptureHandler:
 
 
 def logged(log: Path) -> list[Mapping[str, Any]]:
+    assert flush_all(10.0)
     return [entry.decision for entry in read_interactions(log)] if log.exists() else []
 
 
@@ -240,9 +245,57 @@ async def test_a_log_that_fails_stops_no_chain_and_is_told_once(
         for _ in range(3):
             [document] = await run(Echo(), "how?", handler, way)
             assert document.page_content == "how?"
+        assert handler.flush(10.0)
 
     assert (handler.capture.captured, handler.capture.failures) == (0, 3)
     assert caplog.text.count("was not captured") == 1
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_a_log_that_hangs_holds_no_chain_up_and_what_is_dropped_is_counted(
+    handler: CaptureHandler, log: Path, caplog: pytest.LogCaptureFixture, way: str
+) -> None:
+    """Another process holds the file's lock meanwhile, as where a network drive hangs."""
+    with locked(log), caplog.at_level(logging.WARNING):
+        for number in range(_MAX_WAITING + 3):
+            await run(Echo(), f"how {number}?", handler, way)
+        assert not handler.flush(0.0)
+        assert (handler.capture.captured, handler.capture.dropped) == (0, 3)
+    assert caplog.text.count("was not captured, the log is too slow") == 1
+    assert [record["query"] for record in logged(log)] == [
+        f"how {number}?" for number in range(_MAX_WAITING)
+    ]
+    assert handler.capture.captured == _MAX_WAITING
+    await run(Echo(), "and now?", handler, way)
+    assert logged(log)[-1]["query"] == "and now?"
+    assert (handler.capture.dropped, handler.capture.failures) == (3, 0)
+
+
+def test_feedback_comes_behind_the_decision_that_it_is_about(
+    handler: CaptureHandler, log: Path
+) -> None:
+    asked = uuid.uuid4()
+    with ThreadPoolExecutor(1) as pool:
+        with locked(log):
+            Echo().invoke("how?", {"callbacks": [handler], "run_id": asked})
+            giving = pool.submit(handler.feedback, asked, 1)
+            wait([giving], timeout=0.1)
+        giving.result(timeout=10.0)
+    assert [record["type"] for record in read_records(log)] == ["decision", "feedback"]
+
+
+def test_the_end_of_the_process_waits_for_the_log(log: Path) -> None:
+    code = (
+        "import sys\n"
+        "from langchain_core.runnables import RunnableLambda\n"
+        "from rl_rewriter.integrations.langchain_capture import CaptureHandler\n"
+        "from tests.integration.langchain.parts import Echo\n"
+        "handler = CaptureHandler(sys.argv[1])\n"
+        "for number in range(300):\n"
+        "    Echo().invoke(str(number), {'callbacks': [handler]})\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(log)], check=True, timeout=60)
+    assert len(logged(log)) == 300
 
 
 def test_a_retriever_that_fails_fails_as_before_and_leaves_nothing(

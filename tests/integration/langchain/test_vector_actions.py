@@ -6,7 +6,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import chromadb
 import pytest
+from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import ConfigurableField
@@ -19,8 +21,8 @@ from rl_rewriter.retrieval.chroma_bm25 import ChromaBm25
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.retrieval.text_only import TextOnly
 from rl_rewriter.types import Filters, Needs
-from tests.integration.langchain.parts import Embedder, Trained, documents, latest
-from tests.support import QUERIES, fixed_checkpoint
+from tests.integration.langchain.parts import Embedder, NewStore, Trained, documents, latest
+from tests.support import DOCUMENTS, QUERIES, fixed_checkpoint
 
 ACTIONS = ["keywords", "keywords@0.5", "expand_3x5", "move_dense_1@0.4", "move_bm25_3@0.4"]
 FUSIONS = ["fuse_bm25@0.6", BLEND]
@@ -142,6 +144,35 @@ def test_bm25_index_is_opened_once_a_store(
 
     assert len(opened) == 1
     assert answers[: len(QUERIES)] * (24 // len(QUERIES)) == answers
+
+
+def test_vector_stores_made_per_request_share_one_bm25_index(
+    new_store: NewStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores = [new_store(), new_store()]
+    opened: list[ChromaBm25] = []
+    original = ChromaBm25._open
+
+    def counted(self: ChromaBm25) -> Any:
+        opened.append(self)
+        return original(self)
+
+    monkeypatch.setattr(ChromaBm25, "_open", counted)
+    stores[1].delete(["card"])
+    over = chroma_retriever(stores[0]._collection, stores[0].embeddings)
+    rewriter = RLQueryRewriter(checkpoint=fixed_checkpoint(over, "fuse_bm25@0.4"))
+    opened.clear()
+    found = []
+    for number in (0, 1, 0, 1):
+        made = Chroma(
+            stores[number]._collection.name, Embedder(), client=chromadb.EphemeralClient()
+        )
+        base = made.as_retriever(search_kwargs={"k": len(DOCUMENTS)})
+        wrapped = RewritingRetriever(rewriter=rewriter, base_retriever=base)
+        found.append({document.id for document in wrapped.invoke("card")})
+        assert latest().action == "fuse_bm25@0.4"
+    assert len(opened) == 2
+    assert found == [set(DOCUMENTS), set(DOCUMENTS) - {"card"}] * 2
 
 
 def test_a_reset_collection_is_noticed(store: Any, trained: Trained) -> None:

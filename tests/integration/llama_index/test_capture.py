@@ -24,9 +24,12 @@ from llama_index.core.retrievers import QueryFusionRetriever, TransformRetriever
 from llama_index.core.schema import QueryBundle
 
 from rl_rewriter import RLQueryRewriter
+from rl_rewriter.integrations._capture import _MAX_WAITING
 from rl_rewriter.integrations.llama_index import QueryRewriteTransform, RewritingRetriever
 from rl_rewriter.integrations.llama_index_capture import CaptureHandler
+from rl_rewriter.logs.locked_file import locked
 from rl_rewriter.logs.store import read_interactions
+from rl_rewriter.serving.write_behind import flush_all
 from tests.integration.llama_index.parts import (
     QUESTION,
     RecordingRetriever,
@@ -64,6 +67,7 @@ def handler(log: Path) -> Iterator[CaptureHandler]:
 
 
 def captured(log: Path) -> list[Mapping[str, Any]]:
+    assert flush_all(10.0)
     return logged(log) if log.exists() else []
 
 
@@ -219,10 +223,25 @@ async def test_a_log_that_fails_stops_no_engine_and_is_told_once(
         with caplog.at_level(logging.WARNING):
             for _ in range(3):
                 assert len(await retrieve(RecordingRetriever(), way)) == 1
+            assert handler.flush(10.0)
     finally:
         handler.detach()
     assert (handler.capture.captured, handler.capture.failures) == (0, 3)
     assert caplog.text.count("was not captured") == 1
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_a_log_that_hangs_holds_no_engine_up(
+    handler: CaptureHandler, log: Path, way: str
+) -> None:
+    """Another process holds the file's lock meanwhile, as where a network drive hangs."""
+    with locked(log):
+        for number in range(_MAX_WAITING + 3):
+            await retrieve(RecordingRetriever(), way, str(number))
+        assert not handler.flush(0.0)
+        assert (handler.capture.captured, handler.capture.dropped) == (0, 3)
+    assert [record["query"] for record in captured(log)] == list(map(str, range(_MAX_WAITING)))
+    assert (handler.capture.captured, handler.capture.failures) == (_MAX_WAITING, 0)
 
 
 def test_a_retriever_that_fails_fails_as_before_and_leaves_nothing(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
+from chromadb.errors import ChromaError
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.llms import MockLLM
@@ -22,11 +24,14 @@ from llama_index.core.vector_stores.types import (
 from rl_rewriter import Filters, RLQueryRewriter
 from rl_rewriter.actions.blend import BLEND
 from rl_rewriter.actions.space import ActionSpace
+from rl_rewriter.caching.store import ServingCache
+from rl_rewriter.integrations._llama_index_cache import CachedModel
 from rl_rewriter.integrations.llama_index import RewritingRetriever, chat_history
 from tests.integration.llama_index.parts import (
     QUESTION,
     TENANTS,
     RecordingRetriever,
+    TokenEmbedding,
     checkpoint_for,
     chroma_index,
     decided,
@@ -315,7 +320,36 @@ def test_retrievers_made_per_request_share_one_bm25_index(monkeypatch: pytest.Mo
         base = index.as_retriever(filters=tenant(name))
         RewritingRetriever(rewriter, base).retrieve(QUESTION)
         assert decided().action == "fuse_bm25@0.6"
+    RewritingRetriever(copy.deepcopy(rewriter), base).retrieve(QUESTION)
+    assert decided().action == "fuse_bm25@0.6"
     assert reads.count(0) == 1
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_wrong_size_is_not_kept_where_no_collection_tells_the_right_one(before: int) -> None:
+    model = TokenEmbedding(model_name="tokens-1")
+    cached = CachedModel(model, ServingCache())
+    for _ in range(before):
+        cached.get_agg_embedding_from_queries(["a"])
+    sizes = []
+    for wrong, text in ((1, "b"), (0, "c"), (0, "b"), (0, "b")):
+        model._embedder.dimensions = 32 - wrong
+        sizes.append(len(cached.get_agg_embedding_from_queries([text])))
+    assert sizes == [31, 32, 32, 32]
+    assert model.embedded[-1] == "b"
+
+
+def test_an_embedding_of_the_wrong_size_is_not_kept() -> None:
+    index = chroma_index()
+    model = embedding_of(index)
+    model.model_name = "tokens-1"  # of models without a name nothing is kept
+    wrapped = RewritingRetriever(over_chroma(index, "fuse_bm25@0.6"), index.as_retriever())
+    model._embedder.dimensions -= 1
+    with pytest.raises(ChromaError):  # the base's own search, by the same embedding
+        wrapped.retrieve(QUESTION)
+    model._embedder.dimensions += 1
+    assert wrapped.retrieve(QUESTION)
+    assert decided().action == "fuse_bm25@0.6"
 
 
 @pytest.mark.parametrize("tag", [False, True])

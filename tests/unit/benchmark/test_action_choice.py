@@ -10,7 +10,7 @@ from rl_rewriter.actions.keep import Keep
 from rl_rewriter.actions.precomputed import ArmTexts, PrecomputedRewrite
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.actions.words import Keywords
-from rl_rewriter.benchmark.action_choice import choose_actions
+from rl_rewriter.benchmark.action_choice import choose_actions, learns_blend
 from rl_rewriter.errors import InputError
 
 SPACE = ActionSpace(
@@ -32,6 +32,9 @@ SPACE = ActionSpace(
         ("!*@0.4,fuse_bm25*", ["keep", "fuse_bm25@0.2"]),
         ("!history_*,! keywords*", ["keep", "fuse_bm25@0.2", "fuse_bm25@0.4", "llm:a[1]"]),
         ("!*", ["keep"]),
+        ("blend", ["keep"]),
+        ("keywords,bl*", ["keep", "keywords"]),
+        ("!blend", list(SPACE.names)),
     ],
 )
 def test_patterns(patterns: str, chosen: list[str]) -> None:
@@ -56,3 +59,27 @@ def test_patterns(patterns: str, chosen: list[str]) -> None:
 def test_patterns_that_mean_nothing_are_refused(patterns: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         choose_actions(SPACE, patterns)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "learns"),
+    [
+        (None, True),
+        ("*", True),
+        ("blend", True),
+        ("keywords, bl*", True),
+        ("!llm:*", True),
+        ("keywords", False),
+        ("fuse_bm25*,llm:*", False),
+        ("!blend", False),
+        ("*,!bl*", False),
+        ("blend,!*", False),
+    ],
+)
+def test_a_blend_is_chosen_as_an_action_is(patterns: str | None, learns: bool) -> None:
+    assert learns_blend(patterns) is learns
+
+
+def test_a_choice_of_nothing_learns_no_blend_either() -> None:
+    with pytest.raises(InputError, match="--actions names no action"):
+        learns_blend(" , ")

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rl_rewriter.caching.store import ServingCache
-from rl_rewriter.errors import InputError
+from rl_rewriter.errors import CollectionError, InputError
 from rl_rewriter.retrieval.cached import MAX_AT_ONCE
 from rl_rewriter.retrieval.embedders import FunctionEmbedder, as_embedder
+from rl_rewriter.retrieval.over_chroma import serving_retriever
 from rl_rewriter.retrieval.serving_embedder import ServingEmbedder, embedding_scope
-from tests.support import TokenEmbedder
+from rl_rewriter.retrieval.vector_sizes import vector_size
+from rl_rewriter.types import Rewrite
+from tests.support import DOCUMENTS, TokenEmbedder, add_documents, chroma_collection
 
 
 class Named(TokenEmbedder):
@@ -83,6 +90,56 @@ def test_a_model_whose_size_changes_under_one_name_fails_nothing() -> None:
     embedder.embed_queries(["a"])
     model.dimensions = 8
     assert embedder.embed_queries(["a", "b"]).shape == (2, 8)
+
+
+@pytest.mark.parametrize("size", [32, None])
+@pytest.mark.parametrize("before", [["a"], []])
+def test_a_vector_of_the_wrong_size_is_made_anew(size: int | None, before: list[str]) -> None:
+    """Also the very first one, of which nobody can say yet that it is wrong."""
+    model, cache = Named(), ServingCache()
+    embedder = ServingEmbedder(model, cache, size=lambda: size)
+    embedder.embed_queries(before)
+    model.dimensions = 8
+    assert embedder.embed_queries(["b"]).shape == (1, 8)
+    model.dimensions = 32
+    for text in ("c", "b", "a"):
+        assert embedder.embed_queries([text]).shape == (1, 32)
+    np.testing.assert_array_equal(embedder.embed_queries(["b"])[0], model.vector("b"))
+
+
+@given(asked=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([8, 32])), max_size=12))
+def test_what_is_kept_has_the_size_of_the_collection(asked: list[tuple[str, int]]) -> None:
+    model, cache = Named(), ServingCache()
+    embedder = ServingEmbedder(model, cache, size=lambda: 32)
+    for text, size in asked:
+        model.dimensions = size
+        model.embedded.clear()
+        found = embedder.embed_queries([text])
+        assert found.shape == (1, size if model.embedded else 32)
+    assert {len(vector) for _, vector in cache.items()} <= {32}
+
+
+def test_a_search_that_a_wrong_vector_made_fail_succeeds_the_next_time(tmp_path: Path) -> None:
+    model = Named()
+    retriever = serving_retriever(
+        chroma_collection(), model, cache=ServingCache(), cache_dir=tmp_path
+    )
+    model.dimensions = 8
+    with pytest.raises(CollectionError):
+        retriever.search([Rewrite(("refund",))], k=2)
+    model.dimensions = 32
+    assert len(retriever.search([Rewrite(("refund",))], k=2)[0]) == 2
+
+
+def test_the_size_of_a_collection_is_known_once_it_holds_anything() -> None:
+    collection = chroma_collection({})
+    size = partial(vector_size, collection)
+    assert size() is None
+    add_documents(collection, DOCUMENTS)
+    assert size() == 32
+    collection.delete(ids=list(DOCUMENTS))
+    assert size() == 32
+    assert vector_size(None) is None
 
 
 def test_an_error_is_not_kept() -> None:

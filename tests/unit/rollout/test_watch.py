@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+import pickle
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +119,16 @@ def test_looks_step_by_step_find_what_one_look_finds(tmp_path: Path) -> None:
         seen = trial.watch.look()
     fresh = Watch(trial.registry, trial.log, CONFIG, clock=trial.clock).look()
     assert seen == fresh
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda watch: pickle.loads(pickle.dumps(watch))])
+def test_a_copy_reads_the_log_for_itself(tmp_path: Path, copied: Callable[[Any], Any]) -> None:
+    trial = Trial(tmp_path)
+    trial.serve(100, 0.02)
+    seen = trial.watch.look()
+    other = copied(EveryNRequests(trial.watch)).watch
+    assert other.look() == seen
+    assert trial.watch.look() == seen
 
 
 def test_evidence_goes_on_where_the_share_is_raised(tmp_path: Path) -> None:
