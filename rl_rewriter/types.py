@@ -294,7 +294,8 @@ class RewriteDecision:
         rewrite: What to send to the retriever.
         action: Name of the action taken; "keep" is the do-nothing action.
         strength: 0 = keep, 1 = replace.
-        propensity: Probability (or density) with which exactly this action was chosen.
+        propensity: Probability with which this action was chosen. Where a blend's weights were
+            drawn as well, ``propensity exp(log_density)`` is the density of the whole decision.
         probabilities: The full distribution it was drawn from, masked actions left out; all on one
             action where the most probable one was taken without drawing.
         preferences: The policy's own probabilities, drawn from or not; not logged.
@@ -308,6 +309,13 @@ class RewriteDecision:
         latency_ms: Time spent deciding, searches for evidence included.
         cost: Price of the rewrite in units of the metric, by the prices of training.
         tags: What the decision log says beside it of whose policy this was, such as a rollout's.
+        blends: Version of the numbers of each learned blend that the policy could take, by name.
+        sigma: Standard deviation with which such a blend's logits were drawn, or would have been;
+            0 where its weights are served as they are.
+        weights: Drawn weight of every view of the blend taken, 0 for those that the query doesn't
+            have; empty where none were drawn.
+        log_density: Log-density of their logits, less their mean over the views that the query has;
+            None where none were drawn.
     """
 
     id: str
@@ -327,6 +335,10 @@ class RewriteDecision:
     latency_ms: float = 0.0
     cost: float = 0.0
     tags: Mapping[str, Any] = field(default_factory=dict)
+    blends: Mapping[str, str] = field(default_factory=dict)
+    sigma: float = 0.0
+    weights: Mapping[str, float] = field(default_factory=dict)
+    log_density: float | None = None
 
     @property
     def explored(self) -> bool:

@@ -12,12 +12,15 @@ import numpy as np
 
 from rl_rewriter.actions.blend_head import BlendHead
 from rl_rewriter.actions.views import Seen, View, look, views_named
+from rl_rewriter.errors import InputError
 from rl_rewriter.types import Evidence, Needs, Rewrite, Vector
 
 BLEND = "blend"
 """Name of the learned blend."""
 _NEGLIGIBLE = 0.01
 """Views and BM25 are left out below this share: a search for nothing."""
+_ROUNDING = 1e-3
+"""What given weights may be off by, having been rounded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +62,7 @@ class LearnedBlend:
     def strength(self) -> float:
         """What the other views weigh together where the state says nothing."""
         present = np.ones((1, len(self.views)), dtype=np.bool_)
-        others = 1.0 - float(self.head.weights(self.head.mean[None], present)[0, 0])
+        others = 1.0 - float(self.head.weights_where_open(self.head.mean[None], present)[0, 0])
         return min(1.0, max(0.0, others))  # rounding may lead a little out of it
 
     @cached_property
@@ -77,18 +80,60 @@ class LearnedBlend:
 
     def weights(self, evidence: Evidence, seen: Seen) -> Vector:
         """Weights of the views for one query, ``(v,)``; absent views have none."""
-        raw = evidence.features
-        states = self.head.mean[None] if raw is None else raw[None]
-        weights: Vector = self.head.weights(states, seen.present[None])[0]
+        weights: Vector = self.head.weights(self.state(evidence)[None], seen.present[None])[0]
         return weights
 
+    def state(self, evidence: Evidence) -> Vector:
+        """What the head sees of one query, ``(s,)``: its mean where nothing is known."""
+        return self.head.mean if evidence.features is None else evidence.features
+
+    def keeps(self, evidence: Evidence) -> bool:
+        """Whether the state alone says that the query is kept, before its views are made."""
+        return not self.head.is_open(self.state(evidence)[None])[0]
+
     def rewrite(self, evidence: Evidence) -> Rewrite | None:
-        """The blended search; None where the query has no other view."""
+        """The blended search; None where the query is to be kept or has no other view."""
+        if self.keeps(evidence):
+            return None
         seen = look(evidence, self.views)
         if not seen.present[1:].any():
             return None
         weights = self.weights(evidence, seen)
         return compose(evidence, self.views, seen, weights, self.head.scale)
+
+    def rewrite_by(
+        self, evidence: Evidence, weights: Mapping[str, float], seen: Seen | None = None
+    ) -> Rewrite | None:
+        """The search that given weights make, such as those of a logged decision.
+
+        Args:
+            evidence: The query, with all that the views are made of.
+            weights: By view; those that aren't named have none.
+            seen: What the views are for this query; looked at by default.
+
+        Returns:
+            The rewrite; None where the query has no other view, as :meth:`rewrite` does.
+
+        Raises:
+            InputError: The weights aren't positive shares of views that this blend and query have.
+        """
+        seen = look(evidence, self.views) if seen is None else seen
+        given = np.asarray([weights.get(name, 0.0) for name in self.head.views], dtype=np.float64)
+        unknown = [name for name in weights if name not in self.head.views]
+        absent = given[~seen.present].any()
+        if unknown or absent or not (given >= 0.0).all() or abs(given.sum() - 1.0) > _ROUNDING:
+            raise InputError(
+                "weights must be shares, summing to 1, of views that the blend and the query have "
+                f"({', '.join(self.views_of(seen))}), got {dict(weights)}"
+            )
+        if not seen.present[1:].any():
+            return None
+        return compose(evidence, self.views, seen, given.astype(np.float32), self.head.scale)
+
+    def views_of(self, seen: Seen) -> tuple[str, ...]:
+        """Names of the views that a query has."""
+        views = zip(self.head.views, seen.present.tolist(), strict=True)
+        return tuple(name for name, is_present in views if is_present)
 
     def settings(self) -> Mapping[str, Any]:
         """What tells two learned blends apart, for a manifest."""

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from rl_rewriter.actions.blend_gate import BlendGate
 from rl_rewriter.errors import CheckpointError
 from rl_rewriter.types import Matrix, Vector
 
@@ -52,7 +53,9 @@ class BlendHead:
         spread: Of the raw state columns, ``(s,)``, above 0.
         networks: Their weights are averaged; none gives the same weights to all queries.
         strength: 1 takes the weights as they are, 0 keeps the query alone: what caution leaves.
-        sigma: Standard deviation of the logits in tuning by REINFORCE; serving draws no weights.
+        sigma: Standard deviation of the logits in tuning by REINFORCE; what serving draws with is a
+            setting of exploration.
+        gate: Where the blend is served, and the query alone elsewhere; None serves it everywhere.
     """
 
     views: tuple[str, ...]
@@ -63,22 +66,39 @@ class BlendHead:
     networks: tuple[TanhNetwork, ...] = ()
     strength: float = 1.0
     sigma: float = 0.4
+    gate: BlendGate | None = None
 
     def logits(self, raw: Matrix) -> list[Matrix]:
         """Logits ``(n, v)`` of each network, or of the bias alone, for raw states ``(n, s)``."""
         same = np.broadcast_to(self.bias, (len(raw), len(self.bias)))
         if not self.networks:
             return [same]
-        states = np.clip((raw - self.mean) / self.spread, -_CLIP, _CLIP).astype(np.float32)
+        states = self._states(raw)
         return [same + network.shift(states) for network in self.networks]
 
+    def is_open(self, raw: Matrix) -> npt.NDArray[np.bool_]:
+        """Where the blend is served, ``(n,)``, for raw states ``(n, s)``."""
+        if self.gate is None:
+            return np.ones(len(raw), dtype=np.bool_)
+        return self.gate.is_open(self._states(raw))
+
+    def _states(self, raw: Matrix) -> Matrix:
+        states: Matrix = np.clip((raw - self.mean) / self.spread, -_CLIP, _CLIP).astype(np.float32)
+        return states
+
     def weights(self, raw: Matrix, present: npt.NDArray[np.bool_]) -> Matrix:
-        """Weights ``(n, v)``, 0 for absent views, each row summing to 1.
+        """Weights ``(n, v)`` that are served, 0 for absent views, each row summing to 1.
 
         Args:
             raw: Raw states, ``(n, s)``.
             present: Which views each query has, ``(n, v)``; always the first.
         """
+        weights = self.weights_where_open(raw, present)
+        weights[~self.is_open(raw)] = np.eye(1, len(self.views), dtype=np.float32)
+        return weights
+
+    def weights_where_open(self, raw: Matrix, present: npt.NDArray[np.bool_]) -> Matrix:
+        """The same as if the gate let every query through."""
         found = [masked_softmax(logits, present) for logits in self.logits(raw)]
         weights: Matrix = self.strength * np.mean(found, axis=0, dtype=np.float32)
         weights[:, 0] += 1.0 - self.strength
@@ -90,7 +110,7 @@ class BlendHead:
         named["factors"] = np.asarray([self.strength, self.sigma], dtype=np.float32)
         for number, network in enumerate(self.networks):
             named.update({f"{number}.{part}": getattr(network, part) for part in _NETWORK})
-        return named
+        return named if self.gate is None else {**named, **self.gate.arrays()}
 
     @cached_property
     def version(self) -> str:
@@ -116,10 +136,12 @@ class BlendHead:
             while f"{len(networks)}.inner" in arrays:
                 parts = (arrays[f"{len(networks)}.{part}"] for part in _NETWORK)
                 networks.append(TanhNetwork(*parts))
+            gate = BlendGate.restore(arrays)
         except (KeyError, ValueError, TypeError) as error:
             raise CheckpointError(f"the learned blend is not complete: {error!r}") from None
         fits = bias.shape == scale.shape == (n_views,) and mean.shape == spread.shape == mean.shape
         fits = fits and mean.ndim == 1 and 0.0 <= strength <= 1.0 and sigma > 0.0
+        fits = fits and (gate is None or gate.fits(len(mean)))
         for network in networks:
             width = network.inner_bias.shape
             fits = fits and len(width) == 1 and network.inner.shape == width + mean.shape
@@ -127,7 +149,7 @@ class BlendHead:
         finite = all(np.isfinite(array).all() for array in arrays.values())
         if not (fits and finite and (scale > 0).all() and (spread > 0).all()):
             raise CheckpointError("the learned blend holds numbers that don't fit; train it again")
-        return cls(tuple(views), bias, scale, mean, spread, tuple(networks), strength, sigma)
+        return cls(tuple(views), bias, scale, mean, spread, tuple(networks), strength, sigma, gate)
 
 
 def masked_softmax(logits: Matrix, present: npt.NDArray[np.bool_]) -> Matrix:

@@ -46,10 +46,9 @@ def verdict_for(
     known = [candidate] if rival is None else [candidate, registry.load(rival)]
     bandit, read, _ = LogOptions(logs=log, default_reward=default_reward).read(known)
     judged = JudgedLog.of(bandit, known, seed=seed)
-    against = judged.keep() if rival is None else judged.of_policy(known[-1])
     return gate(
-        {version: judged.sample(judged.of_policy(candidate))},
-        Baseline(rival or "keep", against),
+        {version: judged.sample_of(candidate)},
+        Baseline("keep", judged.keep()) if rival is None else judged.baseline(rival, known[-1]),
         config,
         age_days=(time.time() - float(bandit.times.max())) / SECONDS_A_DAY,
         read=read,

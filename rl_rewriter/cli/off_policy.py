@@ -87,10 +87,10 @@ def ope(
         checkpoint = load_checkpoint(policy)
         bandit, read, said = log.read([checkpoint])
         judged = JudgedLog.of(bandit, [checkpoint], seed=run.seed, independent=log.independent)
-        target = judged.of_policy(checkpoint, explore=log.explore)
-        found = evaluate_off_policy(judged.sample(target), config)
+        notes([{"name": str(log.logs), "notes": judged.notes()}])
+        found = evaluate_off_policy(judged.sample_of(checkpoint, explore=log.explore), config)
         record = found.to_json() | {"n": read.decisions}
-        record["warnings"] = [*said, *_notes(read), *found.warnings]
+        record["warnings"] = [*said, *_notes(read), *judged.notes(), *found.warnings]
         current.finish(record, lambda console: show.estimates(console, read, found))
 
 
@@ -152,9 +152,10 @@ def gate(
         known = [*candidates.values()] if rival is None else [*candidates.values(), rival]
         bandit, read, said = log.read(known)
         judged = JudgedLog.of(bandit, known, seed=run.seed, independent=log.independent)
+        notes([{"name": str(log.logs), "notes": judged.notes()}])
         verdicts = decide(
             {
-                name: judged.sample(judged.of_policy(checkpoint, explore=log.explore))
+                name: judged.sample_of(checkpoint, explore=log.explore)
                 for name, checkpoint in candidates.items()
             },
             _baseline(judged, baseline, rival, explore=log.explore),
@@ -165,7 +166,7 @@ def gate(
         record = _gate_record(verdicts) | {
             "n": read.decisions,
             "n_usable": len(bandit) - _unknown(bandit),
-            "warnings": [*said, *_notes(read)],
+            "warnings": [*said, *_notes(read), *judged.notes()],
         }
         current.finish(record, lambda console: show.verdicts(console, read, verdicts))
         if not record["promote"]:
@@ -183,7 +184,7 @@ def _baseline(judged: JudgedLog, name: str, rival: Checkpoint | None, *, explore
     from rl_rewriter.evaluation.off_policy.gate import Baseline
 
     if rival is not None:
-        return Baseline(name, judged.of_policy(rival, explore=explore))
+        return judged.baseline(name, rival, explore=explore)
     return Baseline(name, judged.keep() if name == "keep" else None)
 
 

@@ -39,8 +39,8 @@ def blended_views(rewriter: RLQueryRewriter, found: Retrieved) -> dict[str, floa
     Looks at the query once more, for those who want to know.
     """
     made, checkpoint, retriever = found.decision, rewriter.checkpoint, rewriter.retriever
-    if checkpoint is None or retriever is None:
-        return {}
+    if made.weights or checkpoint is None or retriever is None:
+        return dict(made.weights)
     for blend in checkpoint.blends:
         if blend.name == made.action and made.state is not None:
             needs = blend.needs | checkpoint.features.needs

@@ -44,8 +44,10 @@ def blend(console: Console, report: BlendReport | None) -> None:
     if report is None:
         return
     strength = f" at strength {report.strength:g}" if report.strength not in (0.0, 1.0) else ""
+    share = report.served_share
+    gated = f", served to {share:.0%} of them" if 0.0 < share < 1.0 else ""
     console.print(
-        f"what stands: {_RUNGS[report.rung]}{strength}; {report.served_hurt:.0%} of "
+        f"what stands: {_RUNGS[report.rung]}{strength}{gated}; {report.served_hurt:.0%} of "
         f"{report.n_queries} queries below keep"
     )
     taken = [step for step in report.steps if step.taken]

@@ -79,7 +79,7 @@ def train(
         if logs is not None and blending.hurt_limit is not None:
             raise InputError("--hurt-limit is for learning from judgements, not from --logs")
         if logs is not None:
-            training.from_logs(_read(logs, default_reward), data, half_life_days)
+            training.from_logs(logs, _read(logs, default_reward), blending, data, half_life_days)
         elif half_life_days is not None:
             raise InputError("--half-life-days is for learning from --logs")
         elif data is not None:
@@ -116,7 +116,8 @@ class _Training:
         from rl_rewriter.rewriter import RLQueryRewriter
 
         progress = self.current.progress
-        reference, blend = self.settings.reference_policy(), blending.config()
+        reference = self.settings.reference_policy()
+        blend = blending.config(self.measure.actions)
         config = replace(self.settings.config(self.seed), blend=blend)
         bench = self.measure.open(data, self.store, progress)
         notes([{"name": bench.name, "notes": bench.notes}])
@@ -135,15 +136,26 @@ class _Training:
         record = show.train_record(self.out, self.settings.algorithm, report)
         self.current.finish(record, lambda console: show.train(console, self.out, report))
 
-    def from_logs(self, log: LoggedBandit, data: str | None, half_life_days: float | None) -> None:
+    def from_logs(
+        self,
+        path: Path,
+        log: LoggedBandit,
+        blending: BlendOptions,
+        data: str | None,
+        half_life_days: float | None,
+    ) -> None:
         """Learn from logged outcomes; ``data`` names the collection that was searched."""
+        from rl_rewriter.logs.shown import read_shown
         from rl_rewriter.rewriter import RLQueryRewriter
 
-        reference = self.settings.reference_policy()
-        rewriter = RLQueryRewriter(self._searched(data), checkpoint=reference, seed=self.seed)
+        reference, retriever = self.settings.reference_policy(), self._searched(data)
+        rewriter = RLQueryRewriter(retriever, checkpoint=reference, seed=self.seed)
+        config, blend = self.settings.offline(self.seed), blending.config(self.measure.actions)
+        config = replace(config, fit=replace(config.fit, blend=blend))
         report = rewriter.fit_logs(
             log,
-            config=replace(self.settings.offline(self.seed), half_life_days=half_life_days),
+            shown=None if retriever is None else read_shown(path, log.decision_ids),
+            config=replace(config, half_life_days=half_life_days),
             reference=reference,
             on_progress=self.current.progress,
             metrics_dir=self.metrics,

@@ -14,6 +14,7 @@ from rl_rewriter.logs.columns import numbered
 from rl_rewriter.types import Matrix
 
 Values = npt.NDArray[np.float64]
+_NAMED = ("decision_ids", "groups", "policy_versions", "blends")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,20 @@ class LoggedBandit:
         parts: What the rewards are composed of: kind -> ``(n,)``, NaN where nothing came.
         weights: What each row counts for in every mean and fit, ``(n,)``, positive; None where all
             count alike.
+        policy_versions: Version of the policy that took each row's decision, ``n`` or none at all;
+            "" where unknown.
+        blends: Version of the numbers of each learned blend that the policy could take, by name,
+            ``n`` or none at all; empty where it had none, or unknown.
+        views: Names of all views that drawn weights are of, ``v``.
+        drawn_logits: Logits of the weights that were drawn for each row, less their mean over the
+            views that its query has, ``(n, v)``; -inf for views that it doesn't have, NaN for those
+            that the blend doesn't have, a row of NaN where none were drawn. None where none of the
+            log were.
+        log_densities: Log-density of those logits under the logging policy
+            (:class:`rl_rewriter.policies.gaussian.GaussianLogits`), ``(n,)``; 0 where none were
+            drawn.
+        sigmas: Standard deviation with which a blend's logits were drawn in each row, or would have
+            been, ``(n,)``; NaN where its weights were served as they are.
     """
 
     decision_ids: tuple[str, ...]
@@ -50,6 +65,12 @@ class LoggedBandit:
     times: Values
     parts: Mapping[str, Values] = field(default_factory=dict)
     weights: Values | None = None
+    policy_versions: tuple[str, ...] = ()
+    blends: tuple[Mapping[str, str], ...] = ()
+    views: tuple[str, ...] = ()
+    drawn_logits: Values | None = None
+    log_densities: Values | None = None
+    sigmas: Values | None = None
 
     def __len__(self) -> int:
         """Number of decisions."""
@@ -73,7 +94,7 @@ class LoggedBandit:
         changed: dict[str, Any] = {"parts": {k: v[numbers] for k, v in self.parts.items()}}
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if entry.name in ("decision_ids", "groups"):
+            if entry.name in _NAMED and value:
                 changed[entry.name] = tuple(value[number] for number in numbers)
             elif isinstance(value, np.ndarray):
                 changed[entry.name] = value[numbers]

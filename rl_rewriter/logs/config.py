@@ -23,6 +23,8 @@ class LogConfig:
     Attributes:
         log_queries: "text" keeps the words of queries and rewrites, "hash" a digest of them, "none"
             nothing. A digest still tells equal queries, and who guesses a query can check it.
+        log_conversation: Whether the conversation and the filters are kept beside a query whose
+            words are: learning a blend from the log searches the queries again as they were asked.
         max_bytes: Rotate before the file grows past this; None lets it grow.
         compress: Compress rotated files with gzip, beside the work.
         keep: How many rotated files are kept; None keeps all.
@@ -36,6 +38,7 @@ class LogConfig:
     """
 
     log_queries: QueryPrivacy = "text"
+    log_conversation: bool = True
     max_bytes: int | None = None
     compress: bool = False
     keep: int | None = None

@@ -204,6 +204,12 @@ def _bandit(
         groups=tuple(decisions.groups[row] for row in rows),
         times=np.asarray(decisions.times)[rows],
         parts={kind: part[rows] for kind, part in composed.parts.items()},
+        policy_versions=tuple(decisions.policy_versions[row] for row in rows),
+        blends=tuple(decisions.blends[row] for row in rows),
+        views=decisions.draws.views,
+        drawn_logits=decisions.draws.logits(rows) if decisions.draws.views else None,
+        log_densities=np.asarray(decisions.draws.log_densities)[rows],
+        sigmas=np.asarray(decisions.draws.sigmas)[rows],
     )
 
 

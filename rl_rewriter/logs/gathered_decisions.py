@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Mapping
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from rl_rewriter.errors import InputError
 from rl_rewriter.logs.columns import Integers, Ragged, States
+from rl_rewriter.logs.drawn import GatheredDraws
 
 KEEP = "keep"
 MAX_ACTIONS = 1_000
@@ -32,6 +34,10 @@ class GatheredDecisions:
         self.actions = array("q")
         self.states = States()
         self.documents = Ragged("q")
+        self.draws = GatheredDraws()
+        self.policy_versions: list[str] = []
+        self.blends: list[Mapping[str, str]] = []
+        self._known_blends: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
         self._codes: dict[str, int] = {KEEP: 0}
         self._layouts: dict[tuple[str, ...], array[int]] = {}
         self._possible = Ragged("h")
@@ -67,6 +73,10 @@ class GatheredDecisions:
         )
         self._possible.append(self._layout(tuple(distribution)))
         self._probabilities.extend(distribution.values())
+        self.draws.append(record)
+        self.policy_versions.append(intern(record.get("policy_version") or ""))
+        blends = record.get("blends") or {}
+        self.blends.append(self._known_blends.setdefault(tuple(blends.items()), blends))
         self.documents.append([hash(entry["id"]) for entry in record.get("documents") or ()])
 
     def distributions(

@@ -2,7 +2,9 @@
 
 Decisions and feedback stand in one table in the order of the log. A column is null where the record
 has null. What a column can't hold (a foreign key, a text with half a surrogate pair) stands as JSON
-in ``rest``; keys of the format that the record lacks are named in ``absent``.
+in ``rest``; keys of the format that the record lacks are named in ``absent``. Keys that few
+decisions have (``weights`` and the like) are absent where their column is null or, in an older
+file, missing.
 """
 
 from __future__ import annotations
@@ -78,11 +80,14 @@ def parquet_records(path: Path, report: ReadReport) -> Iterator[dict[str, Any]]:
         with parquet.ParquetFile(path, pre_buffer=False, **THRIFT_LIMITS) as file:
             if too_large := oversize(file):
                 raise InputError(f"{path} is no decision log: {too_large}")
-            missing = sorted({*schema.names} - {*file.schema_arrow.names})
+            held = {*file.schema_arrow.names}
+            missing = sorted({*schema.names} - held - {*_RARE})
             if missing:
                 raise InputError(f"{path} is no decision log: it has no column {missing[0]!r}")
-            for batch in file.iter_batches(_BATCH, columns=schema.names):
-                table = pyarrow.Table.from_batches([batch]).select(schema.names).cast(schema)
+            names = [name for name in schema.names if name in held]
+            schema = pyarrow.schema([schema.field(name) for name in names])
+            for batch in file.iter_batches(_BATCH, columns=names):
+                table = pyarrow.Table.from_batches([batch]).select(names).cast(schema)
                 for row in table.to_pylist():
                     report.number += 1
                     record = _record(row)
@@ -117,7 +122,8 @@ def _arrow_schema(pyarrow: Any) -> Any:
         "bool": pyarrow.bool_(),
         "texts": pyarrow.list_(text),
         "floats": pyarrow.list_(number),
-        "probabilities": pyarrow.map_(text, number),
+        "shares": pyarrow.map_(text, number),
+        "named_texts": pyarrow.map_(text, text),
         "documents": pyarrow.list_(document),
     }
     columns = [(name, types[kind]) for name, (kind, _) in _COLUMNS.items()]
@@ -155,8 +161,12 @@ def _are_texts(value: Any) -> bool:
     return type(value) is list and all(text is None or _is_text(text) for text in value)
 
 
-def _are_probabilities(value: Any) -> bool:
+def _are_shares(value: Any) -> bool:
     return type(value) is dict and all(_is_text(name) and _is_float(p) for name, p in value.items())
+
+
+def _are_named_texts(value: Any) -> bool:
+    return type(value) is dict and all(_is_text(text) for item in value.items() for text in item)
 
 
 def _are_documents(value: Any) -> bool:
@@ -178,7 +188,7 @@ _COLUMNS: Mapping[str, tuple[str, _Fits]] = {
     "strength": ("float", _is_float),
     "texts": ("texts", _are_texts),
     "propensity": ("float", _is_float),
-    "probabilities": ("probabilities", _are_probabilities),
+    "probabilities": ("shares", _are_shares),
     "state": ("floats", _are_floats),
     "state_schema": ("text", _is_text),
     "policy_version": ("text", _is_text),
@@ -189,6 +199,10 @@ _COLUMNS: Mapping[str, tuple[str, _Fits]] = {
     "latency_ms": ("float", _is_float),
     "cost": ("float", _is_float),
     "tags": ("json", lambda value: type(value) is dict),
+    "blends": ("named_texts", _are_named_texts),
+    "sigma": ("float", _is_float),
+    "weights": ("shares", _are_shares),
+    "log_density": ("float", _is_float),
     "decision_id": ("text", _is_text),
     "kind": ("text", _is_text),
     "value": ("float", _is_float),
@@ -196,6 +210,7 @@ _COLUMNS: Mapping[str, tuple[str, _Fits]] = {
     "document_id": ("text", _is_text),
 }
 _FEEDBACK = ("decision_id", "time", "kind", "value", "position", "document_id")
+_RARE = ("blends", "sigma", "weights", "log_density")
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "decision": tuple(name for name in _COLUMNS if name == "time" or name not in _FEEDBACK),
     "feedback": _FEEDBACK,
@@ -210,20 +225,20 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in record.items():
         if key in keys:
             kind, fits = _COLUMNS[key]
-            if value is None or fits(value):
+            if fits(value) if key in _RARE else value is None or fits(value):
                 row[key] = _stored(kind, value)
             else:
                 rest[key] = value
         elif key not in ("type", "schema"):
             rest[key] = value
-    absent = [key for key in keys if key not in record]
+    absent = [key for key in keys if key not in record and key not in _RARE]
     return {**row, "absent": absent or None, "rest": json.dumps(rest) if rest else None}
 
 
 def _stored(kind: str, value: Any) -> Any:
     if kind == "json" and value is not None:
         return json.dumps(value)
-    if kind == "probabilities" and value is not None:
+    if kind in ("shares", "named_texts") and value is not None:
         return list(value.items())
     return value
 
@@ -233,12 +248,14 @@ def _record(row: dict[str, Any]) -> Any:
     keys = _KEYS.get(row["type"], ())
     absent = set(row["absent"] or ())
     record: dict[str, Any] = {"schema": 1, "type": row["type"]}
+    absent |= {key for key in _RARE if row.get(key) is None}
     record |= {key: row[key] for key in keys if key not in absent}
     try:
         if record.get("tags") is not None:
             record["tags"] = parse_json(record["tags"].encode())
-        if record.get("probabilities") is not None:
-            record["probabilities"] = dict(record["probabilities"])
+        for key in ("probabilities", "blends", "weights"):
+            if record.get(key) is not None:
+                record[key] = dict(record[key])
         return record | parse_json((row["rest"] or "{}").encode())
     except (ValueError, TypeError, AttributeError):
         return "JSON that can't be read"

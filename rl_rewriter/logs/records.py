@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from rl_rewriter.logs.asked import asked
 from rl_rewriter.types import Feedback, RewriteDecision, ScoredDocument
 
 SCHEMA = 1
@@ -20,6 +21,7 @@ def decision_record(
     *,
     log_queries: QueryPrivacy = "text",
     tags: Mapping[str, Any] | None = None,
+    with_conversation: bool = False,
 ) -> dict[str, Any]:
     """One decision with the ids and scores of what came back; texts of documents are never logged.
 
@@ -29,9 +31,11 @@ def decision_record(
         log_queries: "text" keeps the words, "hash" a digest of them, "none" nothing; so also for
             every text in ``tags`` that holds the query or what was searched for it.
         tags: Anything JSON that the caller wants beside it.
+        with_conversation: Whether the conversation and the filters are kept where words are, so
+            that the query can be searched again (:mod:`rl_rewriter.logs.asked`).
     """
     words = (decision.query.text, *decision.rewrite.texts)
-    return {
+    record = {
         "schema": SCHEMA,
         "type": "decision",
         "id": decision.id,
@@ -54,6 +58,21 @@ def decision_record(
         "cost": decision.cost,
         "tags": _without_words(tags or {}, words, log_queries),
     }
+    if with_conversation and log_queries == "text":
+        record["asked"] = asked(decision.query)
+    return record | _of_blends(decision)
+
+
+def _of_blends(decision: RewriteDecision) -> dict[str, Any]:
+    """Keys that only decisions of a policy with a learned blend have."""
+    told: dict[str, Any] = {}
+    if decision.blends:
+        told["blends"] = dict(decision.blends)
+    if decision.sigma:
+        told["sigma"] = decision.sigma
+    if decision.log_density is not None:
+        told |= {"weights": dict(decision.weights), "log_density": decision.log_density}
+    return told
 
 
 def feedback_record(feedback: Feedback) -> dict[str, Any]:

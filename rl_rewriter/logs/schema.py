@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reprlib import Repr
 from typing import Any
 
+from rl_rewriter.logs.asked import is_asked
 from rl_rewriter.logs.records import SCHEMA
 
 _short = Repr()
@@ -73,7 +74,7 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def _is_propensity(value: Any) -> bool:
+def _is_positive(value: Any) -> bool:
     return _is_number(value) and value > 0
 
 
@@ -90,7 +91,7 @@ def _are_numbers(value: Any) -> bool:
         return False
 
 
-def _are_probabilities(value: Any) -> bool:
+def _are_shares(value: Any) -> bool:
     if type(value) is not dict:
         return False
     values = value.values()
@@ -98,6 +99,10 @@ def _are_probabilities(value: Any) -> bool:
         return math.isfinite(math.fsum(values)) and (not value or min(values) >= 0)
     except (TypeError, ValueError, OverflowError):
         return False
+
+
+def _are_named_texts(value: Any) -> bool:
+    return type(value) is dict and all(type(text) is str for text in value.values())
 
 
 def _are_texts(value: Any) -> bool:
@@ -123,13 +128,22 @@ _FIELDS: Mapping[str, Mapping[str, _Check]] = {
         "time": (_is_number, "a finite number of seconds", True),
         "action": (_is_name, "a text that isn't empty", True),
         "query": (_is_text, "a text or null", False),
+        "asked": (is_asked, "an object of history, where and where_document, or null", False),
         "texts": (_are_texts, "a list of texts", False),
-        "propensity": (_is_propensity, "a finite number above 0, or null", False),
+        "propensity": (_is_positive, "a finite number above 0, or null", False),
         "probabilities": (
-            _are_probabilities,
+            _are_shares,
             "an object of finite numbers that aren't negative, or null",
             False,
         ),
+        "blends": (_are_named_texts, "an object of texts, or null", False),
+        "sigma": (_is_positive, "a finite number above 0, or null", False),
+        "weights": (
+            _are_shares,
+            "an object of finite numbers that aren't negative, or null",
+            False,
+        ),
+        "log_density": (_is_number, "a finite number, or null", False),
         "state": (_are_numbers, "a list of finite numbers, or null", False),
         "state_schema": (_is_text, "a text", False),
         "reason": (_is_text, "a text", False),

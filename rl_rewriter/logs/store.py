@@ -89,8 +89,13 @@ class DecisionLog:
             InputError: A number of the decision is NaN or infinite, or the record is too long.
             OSError: The file can't be written; it holds nothing of the record then.
         """
-        privacy = self.config.log_queries
-        record = decision_record(decision, documents, log_queries=privacy, tags=tags)
+        record = decision_record(
+            decision,
+            documents,
+            log_queries=self.config.log_queries,
+            tags=tags,
+            with_conversation=self.config.log_conversation,
+        )
         return self.append(record, claim=claim)
 
     def append_feedback(self, feedback: Feedback) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from math import fsum
 from typing import Any, Literal
 
+from rl_rewriter.logs.drawn import problem_of_draw
 from rl_rewriter.logs.schema import Problem
 
 Include = Literal["untrained", "deterministic"]
@@ -23,7 +24,7 @@ def why_not_usable(record: Mapping[str, Any], include: Collection[Include] = ())
     A fallback isn't the policy's choice. A decision of an untrained rewriter, or one that took the
     most probable action without drawing, was certain: there is no chance by which to weigh it. Both
     can be asked for, to predict rewards from. Where the probabilities contradict the action or the
-    propensity, there is a sentence to tell.
+    propensity, or drawn weights their density, there is a sentence to tell.
 
     Args:
         record: A valid decision record.
@@ -34,6 +35,9 @@ def why_not_usable(record: Mapping[str, Any], include: Collection[Include] = ())
         return _FALLBACK
     if reason == "untrained" and "untrained" not in include:
         return _UNTRAINED
+    contradiction = problem_of_draw(record)
+    if contradiction is not None:
+        return contradiction
     distribution, propensity = record.get("probabilities"), record.get("propensity")
     if not distribution:
         if propensity is not None and propensity > 1.0 + PROBABILITY_TOLERANCE:

@@ -81,6 +81,11 @@ class Checkpoint:
         return tuple(action for action in self.actions if isinstance(action, LearnedBlend))
 
     @cached_property
+    def blend_versions(self) -> Mapping[str, str]:
+        """Version of the numbers of each of them, by name."""
+        return {blend.name: blend.head.version for blend in self.blends}
+
+    @cached_property
     def version(self) -> str:
         """Hash of what was learned, 12 digits: of the policy and of the actions learned with it."""
         learned = [blend.head.version for blend in self.blends]

@@ -13,6 +13,7 @@ from operator import or_
 import numpy as np
 
 from rl_rewriter.actions.base import KEEP, Action
+from rl_rewriter.actions.blend import LearnedBlend
 from rl_rewriter.policies.categorical import Categorical
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.policies.checks import (
@@ -23,6 +24,7 @@ from rl_rewriter.policies.checks import (
     check_state,
     usable,
 )
+from rl_rewriter.policies.drawing import CarriedOut, Drawing, carried_out
 from rl_rewriter.policies.exploration import THE_POLICY, Exploration
 from rl_rewriter.policies.protocols import Mask
 from rl_rewriter.policies.spending import (
@@ -99,7 +101,8 @@ class Decider:
         Args:
             query: The query.
             retriever: Where evidence is searched, and what decides which actions are possible.
-            rng: Draw the action; None takes the policy's most probable one.
+            rng: Draw the action, and the weights of a learned blend where ``exploration`` says so;
+                None takes the policy's most probable action.
             exploration: What it is drawn from.
             depth: Documents of the first ranking, so that it can be served where the query is kept.
             with_documents: Whether the first ranking carries texts and metadata.
@@ -131,7 +134,9 @@ class Decider:
             choice = self._choose(evidence, mask, rng, exploration)
             stage = "action_error"
             action = self.checkpoint.actions[choice.action]
-            rewrite = _carry_out(action, evidence, look, meter)
+            drawing = self._drawing(rng, exploration)
+            done = _carry_out(action, evidence, look, meter, drawing)
+            rewrite = done.rewrite or Rewrite.keep(query)
             cost = self._prices.price(rewrite, query)
         except OverBudgetError as error:
             return Plan(self._kept(query, error.reason, decision_id), evidence)
@@ -157,8 +162,18 @@ class Decider:
             time=time.time(),
             latency_ms=1000.0 * (time.perf_counter() - started),
             cost=cost,
+            blends=self.checkpoint.blend_versions,
+            sigma=drawing.sigma if drawing is not None else 0.0,
+            weights=done.weights,
+            log_density=done.log_density,
         )
         return Plan(decision, evidence)
+
+    def _drawing(self, rng: np.random.Generator | None, exploration: Exploration) -> Drawing | None:
+        """How a learned blend's weights are drawn; None where they are served as they are."""
+        if rng is None or not exploration.sigma or not self.checkpoint.blend_versions:
+            return None
+        return Drawing(exploration.sigma, rng)
 
     def _affordable(self, meter: Meter) -> Mask | None:
         """Which actions, ``(m,)``, the caps leave possible; None for all of them."""
@@ -283,15 +298,19 @@ class _Look:
             check_evidence(evidence)
 
 
-def _carry_out(action: Action, evidence: Evidence, look: _Look, meter: Meter) -> Rewrite:
+def _carry_out(
+    action: Action, evidence: Evidence, look: _Look, meter: Meter, drawing: Drawing | None
+) -> CarriedOut:
+    if drawing is None and isinstance(action, LearnedBlend) and action.keeps(evidence):
+        return CarriedOut(None)
     look.further(evidence, action.needs & ~Needs.HISTORY)
-    rewrite = action.rewrite(evidence)
-    if rewrite is None:
-        return Rewrite.keep(evidence.query)
-    check_rewrite(rewrite)
-    if rewrite.llm_calls and getattr(action, "llm_calls", 1) != 0:
-        meter.ask(rewrite.llm_calls)
-    return rewrite
+    done = carried_out(action, evidence, drawing)
+    rewrite = done.rewrite
+    if rewrite is not None:
+        check_rewrite(rewrite)
+        if rewrite.llm_calls and getattr(action, "llm_calls", 1) != 0:
+            meter.ask(rewrite.llm_calls)
+    return done
 
 
 def kept(

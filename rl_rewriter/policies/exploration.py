@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rl_rewriter.actions.base import KEEP
+from rl_rewriter.actions.blend_logits import SIGMAS
 from rl_rewriter.errors import InputError
 
 Around = Literal["policy", "greedy", "keep"]
@@ -30,12 +31,16 @@ class Exploration:
         epsilon: Share that is drawn evenly from all possible actions.
         temperature: Of the policy's distribution: below 1 sharpens it, above 1 flattens it.
         caps: Highest probability of an action, by name; keep has none.
+        sigma: Standard deviation of the logits of a learned blend's weights, which are drawn around
+            those that it serves (:class:`rl_rewriter.policies.gaussian.GaussianBlend`) where that
+            action is drawn; 0 draws none.
     """
 
     around: Around = "policy"
     epsilon: float = 0.0
     temperature: float = 1.0
     caps: Mapping[str, float] = field(default_factory=dict)
+    sigma: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse settings that make no distribution."""
@@ -48,6 +53,10 @@ class Exploration:
         wrong = {name: cap for name, cap in self.caps.items() if not 0.0 <= cap <= 1.0}
         if wrong or KEEP in self.caps:
             raise InputError(f"caps must lie in [0, 1], and keep has none, got {dict(self.caps)}")
+        if self.sigma and not SIGMAS[0] <= self.sigma <= SIGMAS[1]:  # false for NaN
+            raise InputError(
+                f"sigma must be 0 or lie in [{SIGMAS[0]}, {SIGMAS[1]}], got {self.sigma}"
+            )
 
     def of(self, policy: Probabilities, names: Sequence[str]) -> Probabilities:
         """The distributions that actions are drawn from.

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from itertools import chain
+from operator import mul
 
 import numpy as np
 
 from rl_rewriter.errors import InputError
-from rl_rewriter.evaluation.off_policy.sample import LoggedSample, Table
+from rl_rewriter.evaluation.off_policy.blends import UNLIKE, BlendsInLog
+from rl_rewriter.evaluation.off_policy.gate import Baseline
+from rl_rewriter.evaluation.off_policy.sample import LoggedSample, Table, Values
 from rl_rewriter.logs.bandit import LoggedBandit
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.policies.protocols import Mask
@@ -27,12 +31,15 @@ class JudgedLog:
         seed: Seed of the folds of the reward model.
         independent: Whether records of one conversation count as independent. Intervals are then
             about the conversations of the log; else about new ones, and wider.
+        blends: The policies' learned blends. Decisions of one that the log can't speak about have a
+            column of their own.
     """
 
     log: LoggedBandit
     action_names: tuple[str, ...]
     seed: int = 0
     independent: bool = False
+    blends: BlendsInLog = field(default_factory=BlendsInLog)
 
     @classmethod
     def of(
@@ -57,8 +64,9 @@ class JudgedLog:
         for checkpoint in checkpoints:
             _check_states(log, checkpoint)
         known = [name for checkpoint in checkpoints for name in checkpoint.actions.names]
-        names = tuple(dict.fromkeys((*log.action_names, *known)))
-        return cls(log, names, seed, independent)
+        blends = BlendsInLog.of(log, checkpoints)
+        names = tuple(dict.fromkeys((*log.action_names, *known, *blends.silent)))
+        return cls(log, names, seed, independent, blends)
 
     @cached_property
     def predicted(self) -> Table | None:
@@ -86,6 +94,34 @@ class JudgedLog:
         logging[:, : len(self.log.action_names)] = self.log.probabilities
         logging[np.isnan(self.log.probabilities).any(axis=1)] = np.nan
         return logging
+
+    def sample_of(self, checkpoint: Checkpoint, *, explore: bool = False) -> LoggedSample:
+        """The records beside what a policy would have done, its learned blends' weights included.
+
+        Args:
+            checkpoint: The policy.
+            explore: As for :meth:`of_policy`.
+        """
+        sample = self.sample(self.of_policy(checkpoint, explore=explore))
+        unlike = [b for b in self.blends.of_policy(checkpoint) if not b.speaks.all()]
+        silence = f"among them {unlike[0].whose}, {UNLIKE}" if unlike else ""
+        return replace(sample, ratios=self.ratios(checkpoint), silence=silence)
+
+    def baseline(self, name: str, checkpoint: Checkpoint, *, explore: bool = False) -> Baseline:
+        """A policy as what candidates have to beat."""
+        target = self.of_policy(checkpoint, explore=explore)
+        return Baseline(name, target, self.ratios(checkpoint))
+
+    def ratios(self, checkpoint: Checkpoint) -> Values | None:
+        """Density ratios of drawn weights under a policy, ``(n,)``; None where there are none."""
+        found = [blend.ratios for blend in self.blends.of_policy(checkpoint)]
+        known = [ratios for ratios in found if ratios is not None]
+        return reduce(mul, known) if known else None
+
+    def notes(self) -> list[str]:
+        """What should be known of the policies' learned blends, in sentences."""
+        every = chain.from_iterable(self.blends.found.values())
+        return [note for blend in every for note in blend.notes()]
 
     def sample(self, target: Table) -> LoggedSample:
         """The records with the probabilities of a policy, ``(n, m)``."""
@@ -127,6 +163,12 @@ class JudgedLog:
         else:
             chosen = np.asarray(columns)[distribution.greedy()]
             target[np.arange(len(target)), chosen] = 1.0
+        for found in self.blends.of_policy(checkpoint):
+            if not found.speaks.all():
+                here = self.action_names.index(found.blend.name)
+                there = self.action_names.index(found.name)
+                target[:, there] = np.where(found.speaks, 0.0, target[:, here])
+                target[:, here] -= target[:, there]
         return target
 
     @cached_property

@@ -19,7 +19,7 @@ from rl_rewriter.evaluation.off_policy.objections import (
     about_overlap,
     about_records,
 )
-from rl_rewriter.evaluation.off_policy.sample import LoggedSample, Table
+from rl_rewriter.evaluation.off_policy.sample import Index, LoggedSample, Table, Values
 from rl_rewriter.evaluation.off_policy.verdict import Verdict
 from rl_rewriter.evaluation.significance import holm
 from rl_rewriter.logs.dataset_report import DatasetReport
@@ -39,10 +39,12 @@ class Baseline:
             logged. That is the mean reward, or, where the logging probabilities are known, the
             same estimator with those as target: the reward model takes part of the noise away, and
             a candidate that decides as the logging policy did gains exactly nothing.
+        ratios: Density ratios that belong to the target, as in a sample.
     """
 
     name: str
     target: Table | None = None
+    ratios: Values | None = None
 
 
 def gate(
@@ -112,13 +114,13 @@ def _case(
     objections = about_records(len(sample), usable if len(known) else None, config, age_days)
     if not len(known):
         return _Case(0, config.estimator, None, next(objections))
-    rival = _rival(usable, None if baseline.target is None else baseline.target[known])
+    rival = _rival(usable, baseline, known)
     overlaps = [about_overlap(usable, "the policy", config)]
     if rival is not None and baseline.target is not None:
         overlaps.append(about_overlap(rival, baseline.name, config))
     doubts = () if doubt is None else (doubt,)
     objection = next(chain(doubts, objections, *overlaps), None)
-    estimator = _estimator(usable, config)
+    estimator = _estimator(usable, rival, config)
     gain = None
     is_weighted = usable.weights.any() and (rival is None or rival.weights.any())
     if usable.n_independent > 1 and is_weighted:
@@ -126,19 +128,22 @@ def _case(
     return _Case(len(usable), estimator, gain, objection)
 
 
-def _rival(usable: LoggedSample, target: Table | None) -> LoggedSample | None:
+def _rival(usable: LoggedSample, baseline: Baseline, rows: Index) -> LoggedSample | None:
     """The same records with the baseline's probabilities; None where these are unknown."""
-    if target is None:
-        if usable.logging is None or np.isnan(usable.logging).any():
-            return None
-        target = usable.logging
-    return replace(usable, target=target)
+    if baseline.target is not None:
+        ratios = None if baseline.ratios is None else baseline.ratios[rows]
+        return replace(usable, target=baseline.target[rows], ratios=ratios, silence="")
+    if usable.logging is None or np.isnan(usable.logging).any():
+        return None
+    return replace(usable, target=usable.logging, ratios=None, silence="")
 
 
-def _estimator(sample: LoggedSample, config: GateConfig) -> str:
+def _estimator(sample: LoggedSample, rival: LoggedSample | None, config: GateConfig) -> str:
     if config.estimator != "auto":
         return config.estimator
-    return "snips" if sample.predicted is None or len(sample) < _FEW else "dr"
+    has_ratios = sample.ratios is not None or (rival is not None and rival.ratios is not None)
+    is_blind = sample.predicted is None or has_ratios  # a model of actions sees no weights of views
+    return "snips" if is_blind or len(sample) < _FEW else "dr"
 
 
 def _gain(candidate: LoggedSample, rival: LoggedSample | None, estimator: str) -> Contributions:

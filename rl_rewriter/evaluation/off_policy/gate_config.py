@@ -20,7 +20,8 @@ class GateConfig:
         margin: The gain that it has to exceed, in units of the reward.
         level: Confidence of the one-sided lower bound that is compared with the margin; by default
             that of the lower end of a 95% interval.
-        estimator: "auto" is "dr", or "snips" without a reward model or below 200 records.
+        estimator: "auto" is "dr", or "snips" below 200 records, without a reward model, or where a
+            learned blend is judged by drawn weights, which the reward model doesn't see.
         max_outside_support: Largest share of its decisions that the log can't speak about.
         min_ess: Smallest effective sample size.
         min_records: Fewest independent records.

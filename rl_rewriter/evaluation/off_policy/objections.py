@@ -102,8 +102,8 @@ def about_overlap(sample: LoggedSample, whose: str, config: GateConfig) -> Itera
     if found.outside_support > config.max_outside_support:
         yield Objection(
             f"{found.outside_support:.1%} of the decisions of {whose} are actions that were never "
-            f"logged or had no chance, more than {100 * config.max_outside_support:g}%: log with a "
-            "policy that gives them some"
+            f"logged or had no chance, more than {100 * config.max_outside_support:g}%: "
+            f"{sample.silence or 'log with a policy that gives them some'}"
         )
     if found.ess < config.min_ess:
         more = math.ceil(len(sample) * (config.min_ess / found.ess - 1.0)) if found.ess else None

@@ -36,6 +36,11 @@ class LoggedSample:
             no independent evidence. None where every record stands for itself.
         largest_weight: Importance weights are cut there; None cuts none. Cutting biases estimates
             toward what the logging policy earned, and the share that was cut is reported.
+        ratios: What the importance weights are multiplied by, ``(n,)``: where an action has drawn
+            numbers, their density under the policy to be judged over that with which they were
+            drawn. None where no action has any.
+        silence: Why the log can't speak about some of the policy's decisions, and what would help,
+            where more is known of it than that they weren't logged.
     """
 
     rewards: Values
@@ -46,6 +51,8 @@ class LoggedSample:
     predicted: Table | None = None
     groups: Index | None = None
     largest_weight: float | None = None
+    ratios: Values | None = None
+    silence: str = ""
 
     def __post_init__(self) -> None:
         """Check shapes, ranges and that everything but propensities is known."""
@@ -58,6 +65,7 @@ class LoggedSample:
             "logging": (n, m),
             "predicted": (n, m),
             "groups": (n,),
+            "ratios": (n,),
         }.items():
             array = getattr(self, name)
             if array is not None and array.shape != shape:
@@ -69,7 +77,7 @@ class LoggedSample:
         self._check_values()
 
     def _check_values(self) -> None:
-        for name in ("rewards", "target", "predicted"):
+        for name in ("rewards", "target", "predicted", "ratios"):
             array = getattr(self, name)
             # One pass without a temporary: a sum is finite unless a number isn't, or overflows.
             if array is not None and not np.isfinite(array.sum()) and not np.isfinite(array).all():
@@ -116,11 +124,12 @@ class LoggedSample:
             logging=None if self.logging is None else self.logging[rows],
             predicted=None if self.predicted is None else self.predicted[rows],
             groups=None if groups is None else groups[1],
+            ratios=None if self.ratios is None else self.ratios[rows],
         )
 
     @cached_property
     def uncut_weights(self) -> Values:
-        """Importance weights ``pi(a|x) / p(a|x)``, ``(n,)``.
+        """Importance weights ``pi(a|x) / p(a|x)``, times the ratios, ``(n,)``.
 
         Raises:
             InputError: A propensity is unknown.
@@ -132,7 +141,8 @@ class LoggedSample:
                 "be weighted; use the direct method, or leave them out"
             )
         chosen = np.take_along_axis(self.target, self.actions[:, None], axis=1)[:, 0]
-        return np.asarray(chosen / self.propensities)
+        weights = np.asarray(chosen / self.propensities)
+        return weights if self.ratios is None else weights * self.ratios
 
     @cached_property
     def weights(self) -> Values:

@@ -64,6 +64,10 @@ DECISIONS = st.fixed_dictionaries(
         "latency_ms": JSON,
         "cost": st.none() | NUMBERS,
         "tags": st.none() | st.dictionaries(TEXTS, JSON, max_size=3),
+        "blends": st.none() | st.dictionaries(TEXTS, TEXTS, max_size=2),
+        "sigma": st.none() | st.floats(1e-300, 1) | st.integers(1, 2**63 - 1),
+        "weights": st.none() | st.dictionaries(TEXTS, PROBABILITIES, max_size=4),
+        "log_density": st.none() | NUMBERS,
         "kind": JSON,
         "rest": JSON,
         "foreign": JSON,
@@ -83,6 +87,7 @@ FEEDBACK = st.fixed_dictionaries(
         "document_id": st.none() | TEXTS,
         "action": JSON,
         "absent": JSON,
+        "weights": JSON,
     },
 )
 
@@ -110,6 +115,15 @@ def test_columns_are_typed_for_other_tools(tmp_path: Path) -> None:
     assert table["documents"].to_pylist()[0] == decision()["documents"]
     assert table["value"].to_pylist() == [None, 1.0]
     assert table["rest"].null_count == table["absent"].null_count == 2
+
+
+def test_a_table_from_before_weights_were_drawn_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    write_parquet([decision("1"), feedback("1")], path)
+    table = parquet.read_table(path)
+    older = table.drop_columns(["blends", "sigma", "weights", "log_density"])
+    parquet.write_table(older, path)
+    assert list(read_records(path)) == [decision("1"), feedback("1")]
 
 
 def test_many_row_groups_keep_the_order(tmp_path: Path) -> None:
