@@ -38,6 +38,14 @@ def table_of(
     )
 
 
+def two_signs_task(n_queries: int, *, seed: int = 0) -> RewardTable:
+    """Action 1 is worth 1 where two numbers have one sign, else action 2; keep is worth .3."""
+    states = np.random.default_rng(seed).standard_normal((n_queries, 3))
+    values = np.eye(3)[np.where(states[:, 0] * states[:, 1] > 0.0, 1, 2)]
+    values[:, 0] = 0.3
+    return table_of(values, states=states)
+
+
 def identity_task(n_queries: int, n_actions: int, *, seed: int = 0) -> RewardTable:
     """The state is random numbers, one an action; the action of the largest one is worth 1."""
     states = np.random.default_rng(seed).standard_normal((n_queries, n_actions))

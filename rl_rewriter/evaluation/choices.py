@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rl_rewriter.evaluation.folds import Folds, Rows
-from rl_rewriter.evaluation.ridge import Floats, Moments, Regression
 from rl_rewriter.policies.protocols import Mask
+from rl_rewriter.policies.ridge import Floats, Moments, Regression
 
 PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 1e9)
 """Of the ridge regression, from a free hand to one that doesn't look at the state."""

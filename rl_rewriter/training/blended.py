@@ -24,8 +24,10 @@ from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.training.blend.build import build_pools
 from rl_rewriter.training.blend.config import BlendConfig
+from rl_rewriter.training.blend.folds import group_folds
 from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.blend.report import BlendReport
+from rl_rewriter.training.choice import Choice, learn_choice
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.loop import OnLook, Outcome, greedy
 from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows, training_rows
@@ -47,10 +49,11 @@ class BlendedFit:
 
     Attributes:
         fitted: Features, table and policy; with a blend, its column stands last in the table, with
-            cross-fitted values at the strength that is served.
+            cross-fitted values of what is served, as it is held back.
         blend: The learned action; None where something simpler stands.
         report: How what was tried compares.
-        is_policy: Whether the policy chooses by query; else it mostly takes what stands.
+        is_policy: Whether the policy was trained by REINFORCE on part of the queries; else it takes
+            what stands, or chooses around it, and was fitted to all of them.
     """
 
     fitted: FittedOnRows
@@ -127,8 +130,9 @@ def fit_blended(
 ) -> BlendedFit:
     """Climb as far as cross-fitted gains are clear.
 
-    What stands is served, unless a categorical policy over all actions, the blend among them, is
-    clearly better on queries that it hasn't seen.
+    What stands is served, unless a choice by query among all actions, the blend among them, is
+    clearly better on queries that it hasn't seen: a linear one around what stands, by
+    cross-fitting, or else a network trained by REINFORCE, on validation queries.
 
     Args:
         table: Outcomes of single actions, with raw states.
@@ -155,9 +159,19 @@ def fit_blended(
     head, blend = found.head, None
     if head is not None:
         blend = LearnedBlend(head)
-        values = np.asarray(found.served, dtype=np.float64) + settings.price
-        table = with_column(table, blend.name, values, settings.price)
+        prices = np.where(found.is_open, settings.price, 0.0)
+        values = np.asarray(found.served, dtype=np.float64) + prices
+        table = with_column(table, blend.name, values, prices)
     rows = training_rows(list(groups), config)
+    fitted = features.fitted_on(table.states, table.weights)
+    scaled = replace(table, states=fitted.standardised(table.states))
+    folds = group_folds(groups, settings.ladder.folds, settings.seed)
+    choice = learn_choice(scaled, _standing(found, table), folds)
+    is_clear, told = _is_taken(choice, table, found, config)
+    report = replace(found.report, messages=(*found.report.messages, told))
+    if is_clear:
+        outcome = _chosen(choice, found)
+        return BlendedFit(FittedOnRows(fitted, scaled, outcome), blend, report, is_policy=False)
     learned = fit_on_rows(
         table,
         features,
@@ -168,15 +182,11 @@ def fit_blended(
         on_look=on_look,
     )
     is_clear, told = _compared(learned, learned.table.subset(rows[1]), found, config)
-    report = replace(found.report, messages=(*found.report.messages, told))
+    report = replace(report, messages=(*report.messages, told))
     if is_clear:
         return BlendedFit(learned, blend, report, is_policy=True)
-    if blend is not None:
-        fitted = features.fitted_on(table.states, table.weights)
-        scaled = replace(table, states=fitted.standardised(table.states))
-        learned = replace(learned, features=fitted, table=scaled)
     outcome = _constant(table, _standing(found, table), found, config)
-    return BlendedFit(replace(learned, outcome=outcome), blend, report, is_policy=False)
+    return BlendedFit(FittedOnRows(fitted, scaled, outcome), blend, report, is_policy=False)
 
 
 def _settings(pools: Pools, config: FitConfig) -> BlendConfig:
@@ -211,14 +221,16 @@ def _compared(
     learned: FittedOnRows, held_out: RewardTable, found: BlendFit, config: FitConfig
 ) -> tuple[bool, str]:
     """Whether the policy that chooses by query is clearly better than what stands, and in words."""
-    from rl_rewriter.training.blend.caution import hurt_share
+    from rl_rewriter.training.blend.caution import holds, hurt_share
 
     chosen = greedy(learned.outcome.policy, held_out, held_out.rewards)
     gain = chosen - held_out.rewards[:, _standing(found, held_out)]
     error = float(gain.std(ddof=1)) / len(gain) ** 0.5 if len(gain) > 1 else np.inf
     needed = CLEAR if found.head is None else CLEAR_OVER_BLEND
     is_clear = bool(gain.mean() > needed * error and gain.mean() > 0)
-    is_clear = is_clear and not _hurts(hurt_share(chosen, held_out.rewards[:, 0]), config)
+    limit = config.blend.hurt_limit if config.blend is not None else None
+    hurt = hurt_share(chosen, held_out.rewards[:, 0])
+    is_clear = is_clear and holds(hurt, len(gain), limit)
     told = (
         f"a policy that chooses actions by query {'taken' if is_clear else 'not taken'} over "
         f"{found.rung.replace('_', ' ')}: {gain.mean():+.4f} on {len(gain)} validation queries "
@@ -227,10 +239,32 @@ def _compared(
     return is_clear, told
 
 
-def _hurts(share: float, config: FitConfig) -> bool:
-    """Whether more queries fall below keep than may."""
+def _is_taken(
+    choice: Choice, table: RewardTable, found: BlendFit, config: FitConfig
+) -> tuple[bool, str]:
+    """Whether a linear choice is clearly better than what stands, and in words."""
+    from rl_rewriter.training.blend.caution import holds, hurt_share
+
     limit = config.blend.hurt_limit if config.blend is not None else None
-    return limit is not None and share > limit
+    hurt = hurt_share(choice.values, np.zeros(len(table)))
+    is_clear = choice.is_clear and holds(hurt, len(table), limit)
+    told = (
+        f"a choice by query around it {'taken' if is_clear else 'not taken'} over "
+        f"{found.rung.replace('_', ' ')}: {choice.gain:+.4f} with a standard error of "
+        f"{choice.standard_error:.4f}, {choice.needed:g} of which it has to be above"
+    )
+    return is_clear, told
+
+
+def _chosen(choice: Choice, found: BlendFit) -> Outcome:
+    """The linear policy around what stands, and what it is worth by cross-fitting."""
+    values = found.report.values
+    validation = {
+        "keep": values["keep"],
+        "best_fixed": values.get("single", values["keep"]),
+        "policy": values["keep"] + float(choice.values.mean()),
+    }
+    return Outcome(policy=choice.policy, update=0, kl=0.0, validation=validation)
 
 
 def _constant(table: RewardTable, index: int, found: BlendFit, config: FitConfig) -> Outcome:
@@ -249,17 +283,19 @@ def _constant(table: RewardTable, index: int, found: BlendFit, config: FitConfig
     )
 
 
-def with_column(table: RewardTable, name: str, values: Values, price: float = 0.0) -> RewardTable:
+def with_column(
+    table: RewardTable, name: str, values: Values, prices: Values | None = None
+) -> RewardTable:
     """A table with one more action, possible everywhere, at its end.
 
     Args:
         table: The table.
         name: Of the action.
         values: Its metric on every query, ``(n,)``.
-        price: What it costs on each of them.
+        prices: What it costs on each of them, ``(n,)``; nothing by default.
     """
     column = values[:, None]
-    gains = column - table.values[:, :1] - price
+    gains = column - table.values[:, :1] - (0.0 if prices is None else prices[:, None])
     return replace(
         table,
         action_names=(*table.action_names, name),

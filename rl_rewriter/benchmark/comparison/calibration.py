@@ -10,8 +10,8 @@ import numpy as np
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.evaluation.choices import PENALTIES, Problem
 from rl_rewriter.evaluation.folds import Folds
-from rl_rewriter.evaluation.ridge import Moments
 from rl_rewriter.evaluation.significance import Values, bootstrap_interval
+from rl_rewriter.policies.ridge import Moments
 from rl_rewriter.rewards.reward import Table
 
 BINS = 10

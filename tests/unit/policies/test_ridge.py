@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from rl_rewriter.evaluation.ridge import Moments
+from rl_rewriter.policies.ridge import Moments
 
 RNG = np.random.default_rng(0)
 STATES = RNG.normal(3.0, [1.0, 10.0, 0.1], (60, 3))

@@ -108,6 +108,14 @@ class Regression:
             states: Whom to choose for, ``(b, d)``.
             penalties: Weights of the squared coefficients, ``p`` of them.
         """
-        ridge = np.asarray(penalties, dtype=np.float64)[:, None, None] * np.eye(len(self.scale))
-        coefficients = np.linalg.solve(self.within + ridge, self.between)
+        coefficients = self._coefficients(penalties)
         return np.asarray((states - self.state_mean) / self.scale @ coefficients + self.gain_mean)
+
+    def linear(self, penalty: float) -> tuple[Floats, Floats]:
+        """The same as weights ``(d, m)`` and intercepts ``(m,)`` of states as they are."""
+        weights = self._coefficients((penalty,))[0] / self.scale[:, None]
+        return weights, self.gain_mean - self.state_mean @ weights
+
+    def _coefficients(self, penalties: Sequence[float]) -> Floats:
+        ridge = np.asarray(penalties, dtype=np.float64)[:, None, None] * np.eye(len(self.scale))
+        return np.asarray(np.linalg.solve(self.within + ridge, self.between))
