@@ -173,6 +173,7 @@ def _decision(
     name: str,
 ) -> RewriteDecision:
     checkpoint, query = policy.checkpoint, evidence.query
+    evidence.features = found.features[row]
     chosen = checkpoint.actions[action]
     possible = np.flatnonzero(found.mask[row]).tolist()
     own, drawn = (
@@ -194,4 +195,5 @@ def _decision(
         state=tuple(found.features[row].tolist()),
         state_schema=checkpoint.features.fingerprint,
         time=START + 2.0 * int(name.split("-")[-1]),
+        blends=checkpoint.blend_versions,
     )

@@ -53,7 +53,7 @@ def blend(console: Console, report: BlendReport | None) -> None:
     taken = [step for step in report.steps if step.taken]
     for step in taken[-1:] or report.steps[-1:]:
         console.print(f"  {step.in_words}")
-    for message in report.messages[-1:]:
+    for message in filter(None, (report.on_limit, *report.messages[-1:])):
         console.print(f"  {message}")
 
 

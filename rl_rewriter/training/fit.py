@@ -16,7 +16,7 @@ from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.retrieval.protocols import DocumentSource, Refreshable, Retriever
 from rl_rewriter.text.statistics import CollectionStatistics
-from rl_rewriter.training.blended import pools_of, single_actions
+from rl_rewriter.training.blend_material import pools_of, single_actions
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.learning import Material, learn, told_of
 from rl_rewriter.training.on_rows import training_rows

@@ -1,55 +1,132 @@
-"""How far from keep a blend may go where only so many queries may fall below it."""
+"""What is served of a blend where only so many queries may fall below keep."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rl_rewriter.actions.blend_gate import BlendGate
 from rl_rewriter.policies.protocols import Values
-from rl_rewriter.training.blend.objective import Judge, keep_weights
-from rl_rewriter.types import Matrix
+from rl_rewriter.training.blend.folds import GroupFolds
+from rl_rewriter.training.blend.gate import Flags, fit_gate, likely, share_moved
+from rl_rewriter.training.blend.ladder import Rung
+from rl_rewriter.training.blend.learner import Learner
+from rl_rewriter.training.blend.objective import keep_weights
+from rl_rewriter.training.blend.trial import Trial
 
-_STRENGTHS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+_STRENGTHS = (1.0, 0.7, 0.5, 0.3, 0.1)
 _SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Cautious:
-    """A blend mixed with keep.
+    """What is served, within the limit.
 
     Attributes:
-        strength: Share of the blend; 0 where no share hurts few enough.
-        values: Cross-fitted values with it, ``(n,)``.
-        hurt: Share of queries below keep.
+        rung: What that is.
+        values: Cross-fitted values of it, prices paid, ``(n,)``.
+        hurt: Share of queries below keep, whatever they cost.
+        is_open: Where something else than keep is served, ``(n,)``.
+        strength: Share of the blend where it is served; the rest is keep. 0 for keep itself.
+        gate: What decides that; None where it is the same for every query.
+        told: What became of the limit; "" where none was set.
     """
 
-    strength: float
+    rung: Rung
     values: Values
     hurt: float
+    is_open: Flags
+    strength: float
+    gate: BlendGate | None = None
+    told: str = ""
 
 
-def with_caution(judge: Judge, weights: Matrix, keep: Values, limit: float | None) -> Cautious:
-    """The strongest share of a blend that hurts no more queries than allowed.
+def with_caution(learner: Learner, trial: Trial, rung: Rung, folds: GroupFolds) -> Cautious:
+    """What to serve of what stands, and to which queries.
 
-    Weights become ``(1 - s) keep + s weights``.
+    A single action is served to all queries; where it hurts too many, weights that are the same for
+    all take its place, since these can be gated. A blend is weakened only where no gate is clearly
+    worth it at full strength: those who are hurt are mostly hurt by a little of it, too.
 
     Args:
-        judge: Tells values.
-        weights: Cross-fitted weights, ``(n, v)``.
-        keep: Values of keep, ``(n,)``.
-        limit: Largest share of queries below keep; None for no limit.
+        learner: What blends were fitted by; its settings name the limit.
+        trial: What was tried.
+        rung: What stands without a limit.
+        folds: The division.
     """
-    rows = np.arange(len(weights))
-    alone = keep_weights(*weights.shape)
-    for strength in _STRENGTHS:
-        values = judge.values(rows, (1.0 - strength) * alone + strength * weights)
-        hurt = hurt_share(values, keep)
-        if limit is None or hurt <= limit:
-            return Cautious(strength, values, hurt)
-    return Cautious(0.0, keep, 0.0)
+    keep, limit = trial.values["keep"], learner.config.hurt_limit
+    if limit is None:
+        return _everywhere(trial, rung)
+    asked = f"at most {100 * limit:g}% of the queries may fall below keep"
+    if rung in ("keep", "single"):
+        found = _everywhere(trial, rung)
+        if holds(found.hurt, folds.n_groups, limit):
+            return replace(found, told=f"{asked}: {found.hurt:.1%} do")
+        asked = f"{asked}, and the best single action hurts {found.hurt:.1%}"
+        rung = "same_for_all"
+    for strength in _STRENGTHS if rung in trial.blends else ():
+        found = _held(learner, trial, rung, folds, limit, strength)
+        gains = found.values - keep
+        needed = learner.config.ladder.same_for_all * folds.standard_error(gains)
+        if gains.mean() > max(needed, 0.0):
+            return replace(found, told=f"{asked}: {_in_words(found)}")
+    told = (
+        f"{asked}: keep is served, as nothing that clearly gains stays a standard error below that"
+    )
+    return replace(_everywhere(trial, "keep"), told=told)
 
 
 def hurt_share(values: Values, keep: Values) -> float:
     """Share of queries below keep."""
-    return float((values < keep - _SAME).mean())
+    return float(_is_hurt(values, keep).mean())
+
+
+def holds(hurt: float, n_groups: int, limit: float | None) -> bool:
+    """Whether a share of queries below keep is within the limit, a standard error included."""
+    return limit is None or likely(hurt, n_groups) <= limit
+
+
+def _held(
+    learner: Learner, trial: Trial, rung: Rung, folds: GroupFolds, limit: float, strength: float
+) -> Cautious:
+    """A blend of some strength, behind a gate where it needs one; keep where no gate will do."""
+    keep, weights, judge = trial.values["keep"], trial.blends[rung].weights, learner.judge
+    values = trial.blends[rung].values
+    if strength < 1.0:
+        weights = (1.0 - strength) * keep_weights(*weights.shape) + strength * weights
+        values = judge.values(np.arange(len(weights)), weights)
+    paid, is_hurt = values - learner.config.price, _is_hurt(values, keep)
+    is_open, gate = np.ones(len(keep), dtype=np.bool_), None
+    if not holds(float(is_hurt.mean()), folds.n_groups, limit):
+        states, moved = judge.everything.states.numpy(), share_moved(judge, weights)
+        found = fit_gate(states, paid - keep, is_hurt, moved, folds, limit)
+        if found is None:
+            return _everywhere(trial, "keep")
+        is_open, gate = found.is_open, found.gate
+    hurt = float((is_hurt & is_open).mean())
+    return Cautious(rung, np.where(is_open, paid, keep), hurt, is_open, strength, gate)
+
+
+def _everywhere(trial: Trial, rung: Rung) -> Cautious:
+    """A rung as it is."""
+    keep, values = trial.values["keep"], trial.values[rung]
+    is_blend = rung in trial.blends
+    hurt = hurt_share(trial.blends[rung].values if is_blend else values, keep)
+    is_open = np.full(len(keep), rung != "keep")
+    return Cautious(rung, values, hurt, is_open, strength=float(rung != "keep"))
+
+
+def _is_hurt(values: Values, keep: Values) -> Flags:
+    return np.asarray(values < keep - _SAME)
+
+
+def _in_words(found: Cautious) -> str:
+    strength = f" at strength {found.strength:g}" if found.strength < 1.0 else ""
+    where = "to every query"
+    if found.gate is not None:
+        where = (
+            f"where its predicted advantage over keep is at least {found.gate.least:.4f}, to "
+            f"{found.is_open.mean():.0%} of the queries"
+        )
+    return f"the blend is served{strength} {where}; {found.hurt:.1%} are below keep"

@@ -148,14 +148,20 @@ class Judge:
 
     def values(self, rows: Rows, weights: Matrix) -> Values:
         """Metric of one weighting ``(r, v)`` for each of some queries ``(r,)``."""
-        found = np.zeros(len(rows))
+        order = torch.from_numpy(self.first(rows, weights))
+        return self._values(rows, order[:, None])[:, 0]
+
+    def first(self, rows: Rows, weights: Matrix) -> Rows:
+        """Best candidates by one weighting ``(r, v)``, as far as the metric looks, ``(r, k)``."""
+        depth = min(self.metric.depth, self.everything.mask.shape[1])
+        found = np.zeros((len(rows), depth), dtype=np.intp)
         for start in range(0, len(rows), _CHUNK):
             part = slice(start, start + _CHUNK)
             batch = self.everything.rows(torch.from_numpy(rows[part]))
             weighting = torch.from_numpy(np.array(weights[part], dtype=np.float32))
             scores = served_scores(batch, weighting[:, None])
             order = torch.sort(scores, dim=-1, descending=True, stable=True).indices
-            found[part] = self._values(rows[part], order[..., : self.metric.depth])[:, 0]
+            found[part] = order[:, 0, :depth].numpy()
         return found
 
     def keep(self, rows: Rows) -> Values:

@@ -23,8 +23,11 @@ class BlendReport:
         tuned: Rungs that tuning on the metric made no worse, so that it was kept.
         pull: What networks are pulled to the weights for all with; 0 without networks.
         strength: Share of the blend in what is served; the rest is keep.
-        served_value: Mean cross-fitted value of what is served, strength included.
+        served_share: Share of queries that something else than keep is served to; a gate keeps the
+            rest.
+        served_value: Mean cross-fitted value of what is served, kept queries included.
         served_hurt: Share of queries below keep of what is served.
+        on_limit: What became of the limit on that share; "" where none was set.
         seconds: Wall time by stage.
         messages: What a reader should know.
     """
@@ -39,7 +42,9 @@ class BlendReport:
     tuned: tuple[str, ...]
     pull: float
     strength: float
+    served_share: float
     served_value: float
     served_hurt: float
+    on_limit: str
     seconds: Mapping[str, float]
     messages: tuple[str, ...]

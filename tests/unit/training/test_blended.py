@@ -23,7 +23,8 @@ from rl_rewriter.rewards.metrics import Metric
 from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.blend.pools import Pools
-from rl_rewriter.training.blended import fit_blended, pools_of, with_column
+from rl_rewriter.training.blend_material import pools_of
+from rl_rewriter.training.blended import fit_blended, with_column
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
 from rl_rewriter.training.fit import fit_policy
 from rl_rewriter.training.report import FitReport

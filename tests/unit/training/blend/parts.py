@@ -23,6 +23,7 @@ FAST = BlendConfig(
     by_query=ByQueryConfig(pulls=(0.1, 0.5), hidden=8, members=2, steps=40, learning_rate=0.04),
     fine_tune=FineTuneConfig(steps=16, batch_size=64, samples=4),
     ladder=LadderConfig(folds=3),
+    prior=None,
 )
 UNTUNED = replace(FAST, fine_tune=replace(FAST.fine_tune, steps=0))
 SAME_FOR_ALL = replace(UNTUNED, by_query=replace(FAST.by_query, pulls=()))
@@ -75,16 +76,30 @@ def world(
         ideal=np.ones((n, 1)),
         n_relevant=np.ones(n),
         present=np.ones((n, len(VIEWS)), dtype=np.bool_),
+        documents=tuple(f"d{place}" for place in range(N_DOCUMENTS)),
+        candidates=np.tile(np.arange(N_DOCUMENTS, dtype=np.int32), (n, 1)),
     )
     states = rng.standard_normal((n, 2)).astype(np.float32)
     if tells_kind:
         states[:, 0] = 2.0 * kind - 1.0 + 0.1 * states[:, 0]
     groups = tuple(f"group {row}" for row in rows)
-    judge = judge_of(pools, states)
-    alone = [np.tile(row, (n, 1)) for row in np.eye(len(VIEWS), dtype=np.float32)]
-    return World(
-        pools, states, groups, np.stack([judge.values(rows, one) for one in alone], axis=1)
-    )
+    return World(pools, states, groups, _alone(pools, states))
+
+
+def gateable(n: int, *, seed: int = 0) -> World:
+    """A world whose second column tells who needs help and who finds all by the query alone."""
+    drawn = world(n, seed=seed, help_of_query=0.5)
+    rng = np.random.default_rng(seed + 1)
+    finds_all = rng.random(n) < 0.4
+    rows = np.flatnonzero(finds_all)
+    relevant = drawn.pools.gains.argmax(axis=1)[rows]
+    scores = drawn.pools.scores.copy()
+    scores[rows, relevant, 0] += 4.0
+    scores[rows, relevant, 1:] -= 2.0
+    states = drawn.states.copy()
+    states[:, 1] = 2.0 * finds_all - 1.0 + 0.3 * rng.standard_normal(n)
+    pools = replace(drawn.pools, scores=scores)
+    return World(pools, states, drawn.groups, _alone(pools, states))
 
 
 def judge_of(pools: Pools, states: Matrix | None = None, *, scales: Vector | None = None) -> Judge:
@@ -93,3 +108,10 @@ def judge_of(pools: Pools, states: Matrix | None = None, *, scales: Vector | Non
         states = np.zeros((len(pools), 1), dtype=np.float32)
     scaled_by = pools.scales() if scales is None else scales
     return Judge(pools, Batch.of(pools, scaled_by, states), FAST.metric)
+
+
+def _alone(pools: Pools, states: Matrix) -> Table:
+    """What each view is worth alone, ``(n, v)``."""
+    judge, rows = judge_of(pools, states), np.arange(len(pools))
+    each = [np.tile(row, (len(rows), 1)) for row in np.eye(len(VIEWS), dtype=np.float32)]
+    return np.stack([judge.values(rows, one) for one in each], axis=1)

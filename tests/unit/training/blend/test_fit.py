@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from rl_rewriter.actions.blend_head import BlendHead
+from rl_rewriter.actions.blend_prior import BlendPrior
 from rl_rewriter.errors import InputError
 from rl_rewriter.training.blend.config import BlendConfig
 from rl_rewriter.training.blend.fit import BlendFit, fit_blend
-from rl_rewriter.training.blend.prior import BlendPrior
 from tests.unit.training.blend.parts import FAST, SAME_FOR_ALL, UNTUNED, World, judge_of, world
 
 KNOWN = world(200)
@@ -148,8 +148,10 @@ def test_a_limit_that_no_share_meets_leaves_keep() -> None:
     drawn = world(200, help_of_query=2.0)
     values = drawn.single_values.copy()
     values[np.argsort(values[:, 0])[:5], 0] = 1.0  # better than any blend is there
-    found = fit(replace(drawn, single_values=values), replace(SAME_FOR_ALL, hurt_limit=0.0))
-    assert any("strength 0" in line for line in found.report.messages)
+    states = np.zeros_like(drawn.states)  # nothing tells which ones these are
+    unknown = replace(drawn, single_values=values, states=states)
+    found = fit(unknown, replace(SAME_FOR_ALL, hurt_limit=0.0))
+    assert "keep is served" in found.report.on_limit
     assert (found.rung, found.head) == ("keep", None)
 
 

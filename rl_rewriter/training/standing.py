@@ -1,0 +1,110 @@
+"""What stands after the ladder of blends, and whether a choice by query is taken over it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rl_rewriter.envs.table import RewardTable
+from rl_rewriter.policies.starting import mostly_policy
+from rl_rewriter.training.blend.folds import GroupFolds
+from rl_rewriter.training.blend.report import BlendReport
+from rl_rewriter.training.choice import Choice
+from rl_rewriter.training.config import FitConfig
+from rl_rewriter.training.loop import Outcome, greedy
+from rl_rewriter.training.on_rows import FittedOnRows
+
+if TYPE_CHECKING:
+    from rl_rewriter.training.blend.fit import BlendFit
+
+CLEAR = 2.0
+"""Standard errors on the validation queries above which a policy by query is taken over keep or a
+single action."""
+CLEAR_OVER_BLEND = 3.0
+"""The same over a blend: the policy was chosen on these queries, and the blend was not."""
+
+
+def standing_column(found: BlendFit, table: RewardTable) -> int:
+    """Column of what stands; a blend's is the last."""
+    if found.head is not None:
+        return len(table.action_names) - 1
+    return (found.single or 0) if found.rung == "single" else 0
+
+
+def policy_is_taken(
+    learned: FittedOnRows, held_out: RewardTable, found: BlendFit, config: FitConfig
+) -> tuple[bool, str]:
+    """Whether the policy that chooses by query is clearly better than what stands, and in words."""
+    from rl_rewriter.training.blend.caution import holds, hurt_share
+
+    chosen = greedy(learned.outcome.policy, held_out, held_out.rewards)
+    gain = chosen - held_out.rewards[:, standing_column(found, held_out)]
+    error = float(gain.std(ddof=1)) / len(gain) ** 0.5 if len(gain) > 1 else np.inf
+    needed = CLEAR if found.head is None else CLEAR_OVER_BLEND
+    is_clear = bool(gain.mean() > needed * error and gain.mean() > 0)
+    limit = config.blend.hurt_limit if config.blend is not None else None
+    hurt = hurt_share(chosen, held_out.rewards[:, 0])
+    is_clear = is_clear and holds(hurt, len(gain), limit)
+    told = (
+        f"a policy that chooses actions by query {'taken' if is_clear else 'not taken'} over "
+        f"{found.rung.replace('_', ' ')}: {gain.mean():+.4f} on {len(gain)} validation queries "
+        f"with a standard error of {error:.4f}, {needed:g} of which it has to be above"
+    )
+    return is_clear, told
+
+
+def choice_is_taken(
+    choice: Choice, folds: GroupFolds, found: BlendFit, config: FitConfig
+) -> tuple[bool, str]:
+    """Whether a linear choice is clearly better than what stands, and in words."""
+    from rl_rewriter.training.blend.caution import holds, hurt_share
+
+    limit = config.blend.hurt_limit if config.blend is not None else None
+    hurt = hurt_share(choice.values, np.zeros(len(choice.values)))
+    is_clear = choice.is_clear and holds(hurt, folds.n_groups, limit)
+    told = (
+        f"a choice by query around it {'taken' if is_clear else 'not taken'} over "
+        f"{found.rung.replace('_', ' ')}: {choice.gain:+.4f} with a standard error of "
+        f"{choice.standard_error:.4f}, {choice.needed:g} of which it has to be above"
+    )
+    return is_clear, told
+
+
+def chosen_outcome(choice: Choice, found: BlendFit) -> Outcome:
+    """The linear policy around what stands, and what it is worth by cross-fitting."""
+    values = found.report.values
+    validation = {
+        "keep": values["keep"],
+        "best_fixed": values.get("single", values["keep"]),
+        "policy": values["keep"] + float(choice.values.mean()),
+    }
+    return Outcome(policy=choice.policy, update=0, kl=0.0, validation=validation)
+
+
+def with_choice(report: BlendReport, choice: Choice) -> BlendReport:
+    """A report whose served values are those of a linear choice."""
+    from rl_rewriter.training.blend.caution import hurt_share
+
+    return replace(
+        report,
+        served_value=report.values["keep"] + float(choice.values.mean()),
+        served_hurt=hurt_share(choice.values, np.zeros(len(choice.values))),
+    )
+
+
+def standing_outcome(table: RewardTable, index: int, found: BlendFit, config: FitConfig) -> Outcome:
+    """The policy that mostly takes what stands."""
+    n_features, n_actions = table.states.shape[1], len(table.action_names)
+    values = found.report.values
+    return Outcome(
+        policy=mostly_policy(index, n_features, n_actions, config.reference_probability),
+        update=0,
+        kl=0.0,
+        validation={
+            "keep": values["keep"],
+            "best_fixed": values.get("single", values["keep"]),
+            "policy": found.report.served_value,
+        },
+    )
