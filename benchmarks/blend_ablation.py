@@ -25,7 +25,7 @@ from rl_rewriter.envs.retrieval import judged
 from rl_rewriter.training.blend.config import BlendConfig, ByQueryConfig, FineTuneConfig
 from rl_rewriter.training.blend.fit import fit_blend
 from rl_rewriter.training.blend.pools import Pools
-from rl_rewriter.training.blended import pools_of
+from rl_rewriter.training.blend_material import pools_of
 from rl_rewriter.training.config import FitConfig
 
 LIMIT = 1000

@@ -1,10 +1,9 @@
 """How much of what judgements teach do logs teach, on held-out queries?
 
-For each collection a policy over single actions is trained on the judged training queries
-(``fit``, no blend: logs teach none), and policies are trained on simulated logs of the same
-queries, where each decision shows the metric of the action that was drawn and nothing else
-(``fit_logs``). Gains over keep are measured on held-out queries with their judgements. Means over
-seeds, which draw the logs and train both.
+For each collection a policy is trained on the judged training queries (``fit``), and policies are
+trained on simulated logs of the same queries, where each decision shows the list and the metric of
+the single action that was drawn and nothing else (``fit_logs``). Gains over keep are measured on
+held-out queries with their judgements. Means over seeds, which draw the logs and train both.
 
 Run it from the repository root: ``python -m benchmarks.from_logs [DATA ...]``; the bundled corpus
 by default. ``RL_REWRITER_CACHE`` names the folder where embeddings and outcomes are kept.
@@ -69,7 +68,7 @@ def from_judgements(bench: Workbench, seed: int) -> Checkpoint:
     rewriter.fit(
         bench.train,
         bench.qrels,
-        config=FitConfig(reinforce=ReinforceConfig(seed=seed), reward=bench.reward, blend=None),
+        config=FitConfig(reinforce=ReinforceConfig(seed=seed), reward=bench.reward),
         groups=bench.groups_of(bench.train),
         outcomes=outcome_source(bench, bench.retriever.statistics()),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from rl_rewriter.actions.base import Action
+from rl_rewriter.actions.blend_prior import STARTING_STRENGTH
 from rl_rewriter.actions.space import ActionSpace, default_actions
 from rl_rewriter.caching.config import CacheConfig
 from rl_rewriter.caching.default import chosen_cache
@@ -23,7 +24,7 @@ from rl_rewriter.policies.checkpoint import Checkpoint, load_checkpoint, save_ch
 from rl_rewriter.policies.decider import Plan
 from rl_rewriter.policies.exploration import THE_POLICY, Exploration
 from rl_rewriter.policies.retrieving import Retrieved
-from rl_rewriter.policies.starting import starting_checkpoint
+from rl_rewriter.policies.starting import prior_checkpoint, starting_checkpoint
 from rl_rewriter.retrieval.evidence import EVIDENCE_DEPTH
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.rollout.kill_switch import KillSwitch
@@ -52,6 +53,7 @@ from rl_rewriter.types import (
 if TYPE_CHECKING:
     from rl_rewriter.envs.retrieval import OutcomeSource
     from rl_rewriter.logs.bandit import LoggedBandit
+    from rl_rewriter.logs.shown import ShownLists
     from rl_rewriter.training.config import FitConfig
     from rl_rewriter.training.offline import OfflineConfig
     from rl_rewriter.training.offline_report import LogFitReport
@@ -331,6 +333,7 @@ class RLQueryRewriter:
         self,
         log: str | Path | LoggedBandit | None = None,
         *,
+        shown: ShownLists | None = None,
         config: OfflineConfig | None = None,
         reference: Checkpoint | None = None,
         on_progress: OnProgress | None = None,
@@ -339,11 +342,15 @@ class RLQueryRewriter:
         """Learn offline, from logged decisions and what came of them.
 
         Term weights are those of the policy in use, which wrote the log, else the retriever's.
+        Where the log holds what was asked and this rewriter has the retriever that was searched, a
+        blend is learned as well: queries are searched again, and rewards credited to documents.
 
         Args:
             log: A decision log, or its arrays (:func:`rl_rewriter.logs.dataset.dataset`, which
                 takes weights of feedback and what becomes of decisions without any); this
                 rewriter's own log by default.
+            shown: Beside arrays, what their decisions asked and showed
+                (:func:`rl_rewriter.logs.shown.read_shown`); read from a log that is named.
             config: Settings (:class:`rl_rewriter.training.offline.OfflineConfig`).
             reference: A policy for the KL term to hold to, instead of what ``config`` says.
             on_progress: Called with stage, done, total.
@@ -355,14 +362,19 @@ class RLQueryRewriter:
 
         Raises:
             InputError: There is no such log, or nothing in it can be learned from, and why.
+            CollectionError: The collection cannot be searched.
             TrainingError: Training diverged.
             MissingExtraError: A package for training isn't installed.
         """
-        from rl_rewriter.training.offline import fit_policy_to_logs
+        from rl_rewriter.training.from_logs import learn_from_logs
         from rl_rewriter.training.starting_points import known_actions, known_weights, logged
 
-        checkpoint, report = fit_policy_to_logs(
-            logged(log, self.log),
+        no_blend = self.retriever is None or (config is not None and config.fit.blend is None)
+        bandit, read = logged(log, self.log, with_lists=shown is None and not no_blend)
+        checkpoint, report = learn_from_logs(
+            bandit,
+            read if shown is None else shown,
+            self.retriever,
             known=known_actions(self.checkpoint, self._actions),
             statistics=known_weights(self.checkpoint, self.retriever),
             config=config,
@@ -390,6 +402,25 @@ class RLQueryRewriter:
         """
         space = actions or self._actions
         self.swap(starting_checkpoint(self._searchable(), actions=space, keep=keep))
+
+    def start_from_prior(
+        self, *, actions: ActionSpace | None = None, strength: float = STARTING_STRENGTH
+    ) -> None:
+        """Serve a blend by weights learned on other collections, without evidence of yours.
+
+        Nothing is measured on your collection: queries may do worse than kept ones, the more so the
+        fewer of them your embedding fails on (docs/experiments.md). With ``explore=True`` a log
+        teaches more; :meth:`fit`, :meth:`fit_logs` and the gate take over from there.
+
+        Args:
+            actions: What may be drawn beside the blend; everything that may be done by default.
+            strength: Share of the blend in what is searched, in (0, 1]; the rest is keep.
+
+        Raises:
+            InputError: There is no retriever, it searches no vectors, or the strength is no share.
+        """
+        space = actions or self._actions
+        self.swap(prior_checkpoint(self._searchable(), actions=space, strength=strength))
 
     def decide(
         self,

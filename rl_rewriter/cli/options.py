@@ -306,11 +306,20 @@ class BlendOptions:
             "left out by an --actions that doesn't choose it, too.",
         ),
     ] = True
+    prior: Annotated[
+        bool,
+        typer.Option(
+            "--prior/--no-prior",
+            help="Whether a blend starts from weights that were learned on other collections and "
+            "come with this package, or from the query.",
+        ),
+    ] = False
     hurt_limit: Annotated[
         float | None,
         typer.Option(
-            help="Share of the queries that may fall below keep, from 0 to 1: what is served is "
-            "held back so far; no limit by default."
+            help="Share of the queries that may fall below keep, from 0 to 1, such as 0.06: the "
+            "blend is served only where its predicted advantage is clear enough for that, and the "
+            "query is kept elsewhere; no limit by default."
         ),
     ] = None
 
@@ -333,7 +342,9 @@ class BlendOptions:
             raise InputError(
                 "--hurt-limit holds the blend back, which --actions leaves out; add blend to it"
             )
-        return BlendConfig(hurt_limit=self.hurt_limit) if self.blend and is_chosen else None
+        if not (self.blend and is_chosen):
+            return None
+        return BlendConfig(hurt_limit=self.hurt_limit, prior="shipped" if self.prior else None)
 
 
 @dataclass(frozen=True)

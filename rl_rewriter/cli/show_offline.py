@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
+from rl_rewriter.cli.show_blend import blend, blend_record
+
 if TYPE_CHECKING:
     from rl_rewriter.training.offline_report import LogFitReport
 
@@ -26,6 +28,8 @@ def offline_record(out: Path, report: LogFitReport) -> dict[str, Any]:
         "validation": dict(report.validation),
         "gain_ci95": list(report.gain_ci95),
         "kl": report.kl,
+        "blend": blend_record(report.blend),
+        "credit_explained": report.credit_explained,
         "unsupported": list(report.unsupported),
         "warnings": list(report.warnings),
     }
@@ -40,15 +44,19 @@ def _weight(report: LogFitReport) -> str:
 def offline(console: Console, out: Path, report: LogFitReport) -> None:
     """What was learned, and that its figures are estimates."""
     value = report.validation
+    by = "held-out records alone"
+    if report.blend is not None:
+        by = "the credit of documents on held-out queries"
     console.print(
         f"policy {report.policy_version} saved to {escape(str(out))}\n"
         f"estimated, and chosen by: keep {value['keep']:.3f}, best single action "
         f"{value['best_fixed']:.3f}, policy {value['policy']:.3f}\n"
-        f"by held-out records alone: policy over keep {sum(report.gain_ci95) / 2:+.3f} "
+        f"by {by}: policy over keep {sum(report.gain_ci95) / 2:+.3f} "
         f"(95% interval {report.gain_ci95[0]:+.3f} to {report.gain_ci95[1]:+.3f})\n"
         f"{report.n_records} logged decisions{_weight(report)}, "
         f"KL to the reference {report.kl:.2f} nats"
     )
+    blend(console, report.blend)
     for warning in report.warnings:
         console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
     console.print(

@@ -154,7 +154,7 @@ class _Training:
         config = replace(config, fit=replace(config.fit, blend=blend))
         report = rewriter.fit_logs(
             log,
-            shown=None if retriever is None else read_shown(path, log.decision_ids),
+            shown=read_shown(path, log.decision_ids) if retriever and blend else None,
             config=replace(config, half_life_days=half_life_days),
             reference=reference,
             on_progress=self.current.progress,

@@ -12,6 +12,8 @@ MAX_TURNS = 20
 """Turns of a conversation that are logged: the first and the last ones."""
 MAX_CHARS = 2_000
 """Characters of each turn that are logged."""
+MAX_FILTER_CHARS = 20_000
+"""Characters of the filters as JSON that are logged; longer ones are left out as a whole."""
 _ROLES: tuple[Role, ...] = ("user", "assistant")
 
 
@@ -19,30 +21,40 @@ def asked(query: Query) -> dict[str, Any] | None:
     """What a log keeps of a query beside its words, so that it can be searched again.
 
     Long conversations are cut to the first turn and the last ones, and long turns at their end.
-    None where the filters can't be written down.
+    None where the conversation or the filters can't be written down as they are.
     """
     turns = query.history
     if len(turns) > MAX_TURNS:
         turns = (turns[0], *turns[1 - MAX_TURNS :])
     found: dict[str, Any] = {
-        "history": [{"role": turn.role, "text": turn.text[:MAX_CHARS]} for turn in turns]
+        "history": [
+            {"role": turn.role, "text": turn.text[:MAX_CHARS]}
+            for turn in turns
+            if isinstance(turn, Turn)
+        ]
     }
     if query.filters is not None:
-        found["where"] = query.filters.where
-        found["where_document"] = query.filters.where_document
-        if not _is_json(found):
+        restrictions = {
+            "where": query.filters.where,
+            "where_document": query.filters.where_document,
+        }
+        if not _is_short_json(restrictions):
             return None
-    return found
+        found |= restrictions
+    is_whole = len(found["history"]) == len(turns)
+    return found if is_whole and is_asked(found) else None  # readers refuse what isn't
 
 
 def asked_of(record: Mapping[str, Any]) -> Query | None:
     """The query of a valid decision record as it was searched; None where the log can't tell.
 
-    That is where words aren't logged, or the log is of a version that didn't keep what else was
-    asked.
+    That is where words aren't logged, where what else was asked couldn't be or wasn't kept, as in
+    older versions, or where the words are none to search for.
     """
     text, told = record.get("query"), record.get("asked")
     if not text or told is None:
+        return None
+    if not Query(text).is_searchable:
         return None
     history = tuple(Turn(turn["role"], turn["text"]) for turn in told["history"])
     where, where_document = told.get("where"), told.get("where_document")
@@ -61,8 +73,10 @@ def is_asked(value: Any) -> bool:
     )
 
 
-def _is_json(value: Any) -> bool:
+def _is_short_json(value: Any) -> bool:
+    """Whether JSON brings back the same, and not too much of it."""
     try:
-        return bool(json.loads(json.dumps(value, allow_nan=False)) == value)
+        text = json.dumps(value, allow_nan=False)
+        return len(text) <= MAX_FILTER_CHARS and bool(json.loads(text) == value)
     except (TypeError, ValueError, RecursionError):
         return False

@@ -24,7 +24,8 @@ class ShownLists:
 
     Attributes:
         queries: The distinct queries, each with an id of its own.
-        rows: Which of them each decision asked, ``(n,)``; -1 where the log doesn't hold its words.
+        rows: Which of them each decision asked, ``(n,)``; -1 where the log doesn't hold what was
+            asked, or nothing of what was shown.
         documents: Ids of all listed documents.
         lists: Which of them each decision showed, best first, ``(n, LISTED)``; -1 for none.
     """
@@ -38,6 +39,12 @@ class ShownLists:
         """Number of decisions."""
         return len(self.rows)
 
+    @property
+    def depth(self) -> int:
+        """Documents of a typical list, at most ``LISTED``: their median, at least 1."""
+        lengths = (self.lists[self.rows >= 0] >= 0).sum(axis=1)
+        return max(1, int(np.ceil(np.median(lengths)))) if len(lengths) else LISTED
+
 
 def read_shown(source: str | Path | Records, decision_ids: Sequence[str]) -> ShownLists:
     """Read a log for the words and lists of some of its decisions.
@@ -49,24 +56,25 @@ def read_shown(source: str | Path | Records, decision_ids: Sequence[str]) -> Sho
     Raises:
         InputError: The file can't be read.
     """
-    place = {id_: row for row, id_ in enumerate(decision_ids)}
+    place = {id_: row for row, id_ in enumerate(dict.fromkeys(decision_ids))}
+    wanted = np.fromiter((place[id_] for id_ in decision_ids), np.intp, len(decision_ids))
     rows = np.full(len(place), -1, dtype=np.intp)
     lists = np.full((len(place), LISTED), -1, dtype=np.int32)
     queries: dict[Query, int] = {}
     documents: dict[str, int] = {}
     for record in records_from(source, ReadReport()):
-        row = place.get(record["id"], -1) if record["type"] == "decision" else -1
-        if row < 0 or rows[row] >= 0:
+        row = place.pop(record["id"], -1) if record["type"] == "decision" else -1
+        if row < 0:  # not wanted, or its first record was read
             continue
         query = asked_of(record)
-        if query is None:
+        shown = list(dict.fromkeys(entry["id"] for entry in record.get("documents") or ()))
+        if query is None or not shown:
             continue
         rows[row] = queries.setdefault(query, len(queries))
-        shown = list(dict.fromkeys(entry["id"] for entry in record.get("documents") or ()))
         found = [documents.setdefault(id_, len(documents)) for id_ in shown[:LISTED]]
         lists[row, : len(found)] = found
     named = tuple(
         Query(query.text, query.history, query.filters, id=f"logged-{number}")
         for query, number in queries.items()
     )
-    return ShownLists(named, rows, tuple(documents), lists)
+    return ShownLists(named, rows[wanted], tuple(documents), lists[wanted])

@@ -109,8 +109,8 @@ KINDS: Mapping[str, FeedbackKind] = MappingProxyType(
 - relevance: grade of one returned document, 0 to 1; judge: what a judge hook says, 0 to 1.
 - reward: any number, taken as it is.
 
-Names of metrics ("ndcg@10", "hits@3") have the metric's range; any other kind is taken on a scale
-from 0 to 1, the last one standing.
+Names of metrics ("ndcg@10", "hits@3") have the metric's range ("dcg@10" any); any other kind is
+taken on a scale from 0 to 1, the last one standing.
 """
 
 _METRIC = re.compile(r"(hits|[a-z]+)@([1-9]\d{0,5})")
@@ -130,7 +130,7 @@ def kind_named(name: str, own: Mapping[str, FeedbackKind] | None = None) -> Feed
     metric = _METRIC.fullmatch(name)
     if metric and metric.group(1) == "hits":
         return FeedbackKind(high=float(metric.group(2)))
-    return _OTHER
+    return KINDS["reward"] if metric and metric.group(1) == "dcg" else _OTHER
 
 
 @dataclass(frozen=True, kw_only=True)

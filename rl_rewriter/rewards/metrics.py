@@ -19,7 +19,7 @@ class Metric:
     """A metric at a cut-off, such as nDCG@10.
 
     Attributes:
-        kind: "ndcg", "mrr", "map", "recall" or "hits".
+        kind: "ndcg", "mrr", "map", "recall", "hits" or "dcg".
         depth: Documents that count.
     """
 
@@ -83,7 +83,12 @@ def ndcg(judged: JudgedRankings, depth: int) -> Gains:
     ``DCG = sum_i gain_i / log2(i + 1)`` over ranks ``i = 1 .. depth``.
     """
     discounts = 1.0 / np.log2(np.arange(2, depth + 2))
-    return _share(judged.gains[..., :depth] @ discounts, judged.ideal[:, :depth] @ discounts)
+    return _share(dcg(judged, depth), judged.ideal[:, :depth] @ discounts)
+
+
+def dcg(judged: JudgedRankings, depth: int) -> Gains:
+    """Discounted gain as it is, in units of the grades (see :func:`ndcg`)."""
+    return np.asarray(judged.gains[..., :depth] @ (1.0 / np.log2(np.arange(2, depth + 2))))
 
 
 def reciprocal_rank(judged: JudgedRankings, depth: int) -> Gains:
@@ -125,4 +130,5 @@ _FORMULAS: Mapping[str, Callable[[JudgedRankings, int], Gains]] = {
     "map": average_precision,
     "recall": recall,
     "hits": hits,
+    "dcg": dcg,
 }

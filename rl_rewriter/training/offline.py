@@ -100,11 +100,11 @@ def fit_policy_to_logs(
     require_torch()
     config = config or OfflineConfig()
     tell = on_progress or (lambda stage, done, total: None)
-    features = _features(log)
+    features = features_of_log(log)
     if config.half_life_days is not None:
         log = forgetting(log, config.half_life_days)
     actions, learnable = _learnable(log, known, config)
-    rows = _rows(learnable, config.fit)
+    rows = rows_of_log(learnable, config.fit)
     started = time.perf_counter()
     table = _of_actions(imputed_parts(learnable, rows, config.impute), actions.names)
     held = _held(table, learnable, config, reference)
@@ -149,8 +149,12 @@ def fit_policy_to_logs(
     return checkpoint, report
 
 
-def _rows(log: LoggedBandit, config: FitConfig) -> tuple[list[int], list[int]]:
-    """Rows to learn from and rows to choose by, which a judge can tell apart later."""
+def rows_of_log(log: LoggedBandit, config: FitConfig) -> tuple[list[int], list[int]]:
+    """Rows to learn from and rows to choose by, which a judge can tell apart later.
+
+    Raises:
+        InputError: There are too few conversations to hold some out.
+    """
     out = held_out(log.groups, config.validation_share, seed=config.reinforce.seed)
     if out.all() or not out.any():
         raise InputError(
@@ -159,7 +163,12 @@ def _rows(log: LoggedBandit, config: FitConfig) -> tuple[list[int], list[int]]:
     return np.flatnonzero(~out).tolist(), np.flatnonzero(out).tolist()
 
 
-def _features(log: LoggedBandit) -> FeatureSet:
+def features_of_log(log: LoggedBandit) -> FeatureSet:
+    """What the log's states are made of, not fitted.
+
+    Raises:
+        InputError: The log holds no states, no propensities, or states of unknown features.
+    """
     require_states(log)
     if np.isnan(log.propensities).all():
         raise InputError(

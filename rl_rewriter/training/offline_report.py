@@ -10,12 +10,14 @@ import numpy.typing as npt
 
 from rl_rewriter.logs.columns import numbered
 from rl_rewriter.text.statistics import CollectionStatistics
+from rl_rewriter.training.blend.report import BlendReport
 
 Values = npt.NDArray[np.float64]
 
 FEW_RECORDS = 1000
 """Below this number of decisions a warning is given."""
-_TWO_SIDED = 1.96
+TWO_SIDED = 1.96
+"""Standard errors that a 95% interval reaches to either side."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class LogFitReport:
 
     Attributes:
         policy_version: Version of the chosen policy.
-        seconds: Wall time by stage: impute, train.
+        seconds: Wall time by stage: impute, train, blend.
         episodes: Episodes trained on.
         n_records: Decisions learned from and chosen by.
         validation: Estimated mean reward of keep, of the action that is best on the training
@@ -40,6 +42,9 @@ class LogFitReport:
         warnings: What a reader should know.
         effective_records: How many records of equal weight tell as much (Kish, 1965), where old
             ones were forgotten; None where all count alike.
+        blend: How blends compared by cross-fitting, by the credit of documents; None where none is
+            served. The values above are then by credit too.
+        credit_explained: Share of the rewards' variance that credit explains of rewards left out.
     """
 
     policy_version: str
@@ -55,6 +60,8 @@ class LogFitReport:
     learned: Mapping[str, object]
     warnings: tuple[str, ...] = ()
     effective_records: float | None = None
+    blend: BlendReport | None = None
+    credit_explained: float | None = None
 
     def to_json(self) -> dict[str, object]:
         """All of it, for a manifest."""
@@ -74,7 +81,7 @@ def interval_of_gain(
     mean = float(np.average(gains, weights=weights))
     counts = np.ones(len(gains)) if weights is None else weights
     sums = np.bincount(numbered(groups), weights=counts * (gains - mean))
-    reach = _TWO_SIDED * float(np.sqrt(np.square(sums).sum())) / float(counts.sum())
+    reach = TWO_SIDED * float(np.sqrt(np.square(sums).sum())) / float(counts.sum())
     return mean - reach, mean + reach
 
 
@@ -114,8 +121,16 @@ def offline_warnings(
             "made over it, lest actions on words see every term as equally rare"
         )
     if gain_ci95[0] <= 0:
-        found.append(
-            f"no gain is shown on the held-out records: the policy is {sum(gain_ci95) / 2:+.3f} "
-            f"over keep there (95% interval {gain_ci95[0]:+.3f} to {gain_ci95[1]:+.3f})"
-        )
+        found.append(no_gain_shown(gain_ci95))
     return tuple(found)
+
+
+def no_gain_shown(gain_ci95: tuple[float, float] | None) -> str:
+    """The warning about a gain that may be none, or how all such warnings begin."""
+    start = "no gain is shown on the held-out records"
+    if gain_ci95 is None:
+        return start
+    return (
+        f"{start}: the policy is {sum(gain_ci95) / 2:+.3f} over keep there (95% interval "
+        f"{gain_ci95[0]:+.3f} to {gain_ci95[1]:+.3f})"
+    )

@@ -8,6 +8,7 @@ from rl_rewriter.actions.space import ActionSpace, default_actions
 from rl_rewriter.errors import InputError
 from rl_rewriter.logs.bandit import LoggedBandit
 from rl_rewriter.logs.dataset import dataset
+from rl_rewriter.logs.shown import ShownLists, read_shown
 from rl_rewriter.logs.store import DecisionLog
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.protocols import Retriever
@@ -15,12 +16,15 @@ from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.types import Needs
 
 
-def logged(log: str | Path | LoggedBandit | None, own: DecisionLog | None) -> LoggedBandit:
-    """A log's arrays.
+def logged(
+    log: str | Path | LoggedBandit | None, own: DecisionLog | None, *, with_lists: bool
+) -> tuple[LoggedBandit, ShownLists | None]:
+    """A log's arrays, and what its decisions asked and showed.
 
     Args:
         log: A decision log, or its arrays already; ``own`` where None.
         own: The log that is being written.
+        with_lists: Whether the latter is wanted; arrays alone don't tell it.
 
     Raises:
         InputError: There is no log, or nothing in it can be learned from.
@@ -29,7 +33,10 @@ def logged(log: str | Path | LoggedBandit | None, own: DecisionLog | None) -> Lo
         if own is None:
             raise InputError("name a log: this rewriter has none of its own (log=PATH)")
         log = own.path
-    return log if isinstance(log, LoggedBandit) else dataset(log)[0]
+    if isinstance(log, LoggedBandit):
+        return log, None
+    bandit = dataset(log)[0]
+    return bandit, read_shown(log, bandit.decision_ids) if with_lists else None
 
 
 def known_actions(checkpoint: Checkpoint | None, actions: ActionSpace | None) -> ActionSpace:

@@ -31,7 +31,7 @@ from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.types import Matrix, OnProgress
 
-_SCHEMA = 4
+_SCHEMA = 5
 Look = Mapping[str, float]
 
 

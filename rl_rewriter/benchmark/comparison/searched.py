@@ -77,7 +77,7 @@ def search(
     table = reward_table(outcomes, bench.qrels, features, bench.reward)
     pools = None
     if config.seeds and has_torch():
-        from rl_rewriter.training.blended import pools_of
+        from rl_rewriter.training.blend_material import pools_of
 
         pools = pools_of(division.queries, bench.retriever, statistics, bench.qrels, config.fit)
     return Searched(

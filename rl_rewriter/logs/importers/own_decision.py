@@ -40,6 +40,8 @@ def own_decision(step: Step, tags: Mapping[str, Any], origin: Origin) -> dict[st
         return None
     if problem_of(record) is not None or record["type"] != "decision":
         return None
+    if origin.log_queries != "text":
+        record.pop("asked", None)
     if step.documents is not None and "documents" not in record:
         record["documents"] = [{"id": name, "score": score} for name, score in step.documents]
     return {

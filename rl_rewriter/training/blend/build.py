@@ -67,11 +67,14 @@ def _assembled(
     scores = np.zeros((n, width, len(views)), dtype=np.float32)
     mask = np.zeros((n, width), dtype=np.bool_)
     gains = np.zeros((n, width), dtype=np.float32)
+    position: dict[str, int] = {}
+    numbers = np.full((n, width), -1, dtype=np.int32)
     grades = [qrels.get(item.query.id, {}) for item in evidence]
     for row, candidates in enumerate(found):
         size = len(candidates.ids)
         scores[row, :size] = candidates.scores
         mask[row, :size] = True
+        numbers[row, :size] = [position.setdefault(id_, len(position)) for id_ in candidates.ids]
         gains[row, :size] = [max(0.0, grades[row].get(id_, 0.0)) for id_ in candidates.ids]
     relevant = [sorted((g for g in of.values() if g > 0), reverse=True) for of in grades]
     return Pools(
@@ -83,6 +86,8 @@ def _assembled(
         ideal=_padded(relevant),
         n_relevant=np.asarray([len(of) for of in relevant], dtype=np.float64),
         present=np.stack([item.present for item in seen]),
+        documents=tuple(position),
+        candidates=numbers,
     )
 
 

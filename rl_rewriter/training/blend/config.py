@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from rl_rewriter.errors import InputError
 from rl_rewriter.rewards.metrics import Metric
@@ -49,8 +49,9 @@ class ListwiseConfig:
         query_logit: Logit of the query's own view to start from, where no prior is given; the
             others start at 0.
         temperature: Logarithm of what scores are multiplied by before the softmax, to start from.
-        prior_queries: How many queries the prior counts for.
-        min_queries: With fewer queries and without a prior, no weights are fitted.
+        prior_queries: How many queries a prior counts for beyond being where learning starts; 20 of
+            them were worse than none (docs/experiments.md).
+        min_queries: With fewer queries, those of a prior counted in, no weights are fitted.
     """
 
     steps: int = 200
@@ -58,7 +59,7 @@ class ListwiseConfig:
     learning_rate: float = 0.04
     query_logit: float = 1.0
     temperature: float = 2.5
-    prior_queries: float = 20.0
+    prior_queries: float = 0.0
     min_queries: int = 25
 
     def __post_init__(self) -> None:
@@ -78,6 +79,7 @@ class ByQueryConfig:
         members: Networks whose weights are averaged.
         dropout: Share of state columns left out at random in training.
         steps: Gradient steps of each network.
+        batch_size: Queries a step.
         learning_rate: Of Adam, at the start; it falls to 0.
         min_queries: With fewer queries, no weights by query are tried.
     """
@@ -87,12 +89,13 @@ class ByQueryConfig:
     members: int = 3
     dropout: float = 0.2
     steps: int = 150
+    batch_size: int = 128
     learning_rate: float = 0.01
     min_queries: int = 150
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
-        _at_least(self, 1, "hidden", "members", "steps")
+        _at_least(self, 1, "hidden", "members", "steps", "batch_size")
         _at_least(self, 0, "min_queries")
         _positive(self, "learning_rate")
         if not 0 <= self.dropout < 1:
@@ -168,7 +171,11 @@ class BlendConfig:
         fine_tune: Tuning on the metric.
         ladder: When complexity is taken.
         price: What serving a blend costs beyond the prices of the reward, in units of the metric.
-        hurt_limit: Largest share of queries below keep, by cross-fitting; None for no limit.
+        prior: Where weights start from: "shipped" with this package, learned on other collections,
+            or None for mostly the query; which was neither better nor worse (docs/experiments.md).
+        hurt_limit: Largest share of queries below keep, by cross-fitting and with a standard error
+            to spare: the blend is served only where its predicted advantage over keep is clear
+            enough for that. None for no limit.
         texts: Whether blends are learned too where only texts can be searched, not vectors. There
             they weren't better than a choice among single actions (docs/experiments.md).
         seed: Seed of folds, initial weights, batches and draws.
@@ -181,6 +188,7 @@ class BlendConfig:
     fine_tune: FineTuneConfig = field(default_factory=FineTuneConfig)
     ladder: LadderConfig = field(default_factory=LadderConfig)
     price: float = 0.0
+    prior: Literal["shipped"] | None = None
     hurt_limit: float | None = None
     texts: bool = False
     seed: int = 0
@@ -188,6 +196,8 @@ class BlendConfig:
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
         _at_least(self, 0, "price")
+        if self.prior not in ("shipped", None):
+            raise InputError(f'prior must be "shipped" or None, got {self.prior!r}')
         if self.hurt_limit is not None and not 0 <= self.hurt_limit <= 1:
             raise InputError(f"hurt_limit must lie in [0, 1], got {self.hurt_limit}")
 

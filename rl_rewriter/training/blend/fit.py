@@ -9,18 +9,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rl_rewriter.actions.blend_head import BlendHead, TanhNetwork
+from rl_rewriter.actions.blend_prior import BlendPrior, shipped_prior
 from rl_rewriter.errors import InputError
 from rl_rewriter.policies.protocols import Values
 from rl_rewriter.rewards.reward import Table
 from rl_rewriter.training.blend.caution import Cautious, hurt_share, with_caution
 from rl_rewriter.training.blend.config import BlendConfig
 from rl_rewriter.training.blend.folds import GroupFolds, group_folds
+from rl_rewriter.training.blend.gate import Flags
 from rl_rewriter.training.blend.ladder import Rung, Step, climb
 from rl_rewriter.training.blend.learner import Learner
 from rl_rewriter.training.blend.network import Shifted
 from rl_rewriter.training.blend.objective import Batch, Judge
 from rl_rewriter.training.blend.pools import Pools
-from rl_rewriter.training.blend.prior import BlendPrior
 from rl_rewriter.training.blend.report import BlendReport
 from rl_rewriter.training.blend.trial import Trial, try_rungs
 from rl_rewriter.training.network import one_thread
@@ -41,8 +42,9 @@ class BlendFit:
         head: Weights of the blend; None where keep or a single action is to be served.
         single: Number of the single action that is best on all queries; None where none was given.
         cross_fitted: Values of every rung that was tried, ``(n,)`` each, every query valued by a
-            fit that hasn't seen its group; those of a blend with full strength.
-        served: The same of what is to be served, at its strength and with its price paid, ``(n,)``.
+            fit that hasn't seen its group; a blend is valued at full strength, without a gate.
+        served: The same of what is to be served, however held back, its price paid, ``(n,)``.
+        is_open: Where that is something else than keep, ``(n,)``.
         report: How rungs compare.
     """
 
@@ -51,6 +53,7 @@ class BlendFit:
     single: int | None
     cross_fitted: Mapping[Rung, Values]
     served: Values
+    is_open: Flags
     report: BlendReport
 
 
@@ -74,13 +77,15 @@ def fit_blend(
         single_values: Metric of every single action, ``(n, m)``, column 0 keep. Without it keep is
             valued on the pools and there is no best single action.
         config: Settings.
-        prior: Weights known from elsewhere.
+        prior: Weights known from elsewhere; what the settings name by default.
 
     Raises:
         InputError: The arguments don't speak of the same queries, or hold NaN.
         TrainingError: A number stopped being finite.
     """
     config = config or BlendConfig()
+    if prior is None and config.prior == "shipped":
+        prior = shipped_prior()
     _check(pools, raw_states, groups, single_values)
     started = time.perf_counter()
     with one_thread():
@@ -90,16 +95,18 @@ def fit_blend(
         learner = Learner(judge, config, prior.for_views(pools.views) if prior else None)
         folds = group_folds(groups, config.ladder.folds, config.seed)
         trial = try_rungs(learner, folds, single_values)
+        if prior is not None and trial.blends:
+            trial.messages.append("weights start from a prior that other collections taught")
         rung, steps = climb(trial.values, folds, config.ladder)
-        rung, cautious = _cautious(learner, trial, rung, folds)
-        head = None
+        cautious = with_caution(learner, trial, rung, folds)
+        rung, head = cautious.rung, None
         if rung in trial.blends:
-            held = replace(plain, strength=cautious.strength)
+            held = replace(plain, strength=cautious.strength, gate=cautious.gate)
             head = _fitted_to_all(learner, trial, rung, held)
     trial.seconds["all"] = round(time.perf_counter() - started, 3)
     single = None if single_values is None else int(single_values.mean(axis=0).argmax())
-    report = _report(trial, folds, rung, steps, cautious)
-    return BlendFit(rung, head, single, trial.values, cautious.values, report)
+    report = _report(trial, folds, steps, cautious)
+    return BlendFit(rung, head, single, trial.values, cautious.values, cautious.is_open, report)
 
 
 def _fitted_to_all(learner: Learner, trial: Trial, rung: Rung, held: BlendHead) -> BlendHead:
@@ -121,41 +128,10 @@ def _fitted_to_all(learner: Learner, trial: Trial, rung: Rung, held: BlendHead) 
     return replace(held, bias=bias, networks=tuple(networks))
 
 
-def _cautious(
-    learner: Learner, trial: Trial, rung: Rung, folds: GroupFolds
-) -> tuple[Rung, Cautious]:
-    """What to serve of what stands, and how strongly.
-
-    A single action is served as it is; where it hurts too many queries, weights that are the same
-    for all take its place, since these can be weakened.
-    """
-    keep, limit = trial.values["keep"], learner.config.hurt_limit
-    if rung not in trial.blends:
-        hurt = hurt_share(trial.values[rung], keep)
-        if limit is None or hurt <= limit:
-            return rung, Cautious(1.0, trial.values[rung], hurt)
-        trial.messages.append(f"the best single action puts {hurt:.1%} of the queries below keep")
-        if "same_for_all" not in trial.blends:
-            return "keep", Cautious(0.0, keep, 0.0)
-        rung = "same_for_all"
-    found = with_caution(learner.judge, trial.blends[rung].weights, keep, limit)
-    if limit is not None:
-        trial.messages.append(
-            f"at most {limit:.0%} of the queries may fall below keep: strength "
-            f"{found.strength:g}, {found.hurt:.1%} below keep"
-        )
-    values = found.values - learner.config.price
-    gains = values - keep
-    needed = 0.0 if limit is None else learner.config.ladder.same_for_all
-    if not found.strength or gains.mean() <= needed * folds.standard_error(gains):
-        return "keep", Cautious(0.0, keep, 0.0)
-    return rung, replace(found, values=values)
-
-
 def _report(
-    trial: Trial, folds: GroupFolds, rung: Rung, steps: tuple[Step, ...], cautious: Cautious
+    trial: Trial, folds: GroupFolds, steps: tuple[Step, ...], cautious: Cautious
 ) -> BlendReport:
-    keep = trial.values["keep"]
+    keep, rung = trial.values["keep"], cautious.rung
     blends = trial.blends
     return BlendReport(
         rung=rung,
@@ -173,8 +149,10 @@ def _report(
         tuned=tuple(name for name, found in blends.items() if found.tuned),
         pull=blends[rung].pull if rung in blends else 0.0,
         strength=cautious.strength,
+        served_share=float(cautious.is_open.mean()),
         served_value=float(cautious.values.mean()),
         served_hurt=cautious.hurt,
+        on_limit=cautious.told,
         seconds=trial.seconds,
         messages=(*trial.messages, *(step.in_words for step in steps)),
     )

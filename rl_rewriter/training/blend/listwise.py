@@ -105,7 +105,9 @@ def fit_by_query(
         held = pull * beyond_a_constant.pow(2).mean()
         return listwise_loss(batch, weights, log_factor) + held
 
-    schedule = ListwiseConfig(steps=config.steps, learning_rate=config.learning_rate)
+    schedule = ListwiseConfig(
+        steps=config.steps, batch_size=config.batch_size, learning_rate=config.learning_rate
+    )
     _descend(everything, rows, [*model.parameters(), log_factor], loss, schedule, generator)
     return model
 

@@ -35,6 +35,8 @@ class Pools:
             ``(n, r)``, padded with 0.
         n_relevant: Their number, ``(n,)``.
         present: Which views each query has, ``(n, v)``; always the first.
+        documents: Ids of documents.
+        candidates: Which of them each candidate is, ``(n, p)``, -1 where there is none.
     """
 
     views: tuple[str, ...]
@@ -45,6 +47,8 @@ class Pools:
     ideal: Gains
     n_relevant: Gains
     present: Mask
+    documents: tuple[str, ...]
+    candidates: npt.NDArray[np.int32]
 
     def __post_init__(self) -> None:
         """Check that all of it speaks of the same queries, candidates and views."""
@@ -53,6 +57,7 @@ class Pools:
             "is_lexical": (v,),
             "mask": (n, p),
             "gains": (n, p),
+            "candidates": (n, p),
             "n_relevant": (n,),
             "present": (n, v),
         }
@@ -81,7 +86,7 @@ class Pools:
     def subset(self, rows: Sequence[int] | Rows) -> Pools:
         """The pools of some queries."""
         index = np.asarray(rows, dtype=np.intp)
-        of_all = ("views", "is_lexical")
+        of_all = ("views", "is_lexical", "documents")
         return Pools(
             **{
                 f.name: getattr(self, f.name) if f.name in of_all else getattr(self, f.name)[index]
@@ -115,7 +120,10 @@ class Pools:
         return JudgedRankings(_wide(gains, depth), _wide(ideal, depth), self.n_relevant[rows])
 
     def scales(self) -> Vector:
-        """Typical range of each view's scores over a pool, ``(v,)``, above 0."""
+        """Typical range of each view's scores over a pool, ``(v,)``; 1 for one that has none.
+
+        A blend divides its weights by it, and leaves out views whose share is small beside others.
+        """
         found = np.ones(len(self.views), dtype=np.float32)
         for view in range(len(self.views)):
             rows = self.present[:, view] & self.mask.any(axis=1)
@@ -123,7 +131,8 @@ class Pools:
                 scores, mask = self.scores[rows, :, view], self.mask[rows]
                 highest = np.where(mask, scores, -np.inf).max(axis=1)
                 lowest = np.where(mask, scores, np.inf).min(axis=1)
-                found[view] = max(float((highest - lowest).mean()), 1e-6)
+                typical = float((highest - lowest).mean())
+                found[view] = typical if typical > 1e-6 else 1.0
         return found
 
 

@@ -1,42 +1,8 @@
-"""Logits known from elsewhere: where learning starts, and what few queries are shrunk toward."""
+"""Holds what few queries teach to logits that are known from elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
 from torch import Tensor
-
-from rl_rewriter.errors import InputError
-from rl_rewriter.types import Vector
-
-_UNKNOWN = -1.0
-
-
-@dataclass(frozen=True, eq=False)
-class BlendPrior:
-    """What weights were worth elsewhere.
-
-    Attributes:
-        views: Names of views.
-        logits: One a view, ``(v,)``; only their differences matter.
-    """
-
-    views: tuple[str, ...]
-    logits: Vector
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that don't belong to the views."""
-        if self.logits.shape != (len(self.views),) or not np.isfinite(self.logits).all():
-            raise InputError(
-                f"a prior needs one finite logit for each of its {len(self.views)} views"
-            )
-
-    def for_views(self, names: Sequence[str]) -> Vector:
-        """Logits ``(v,)`` of the named views; low ones for views that it doesn't know."""
-        known = dict(zip(self.views, self.logits.tolist(), strict=True))
-        return np.asarray([known.get(name, _UNKNOWN) for name in names], dtype=np.float32)
 
 
 def prior_penalty(bias: Tensor, prior: Tensor, queries: float, n: int) -> Tensor:

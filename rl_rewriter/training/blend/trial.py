@@ -64,10 +64,11 @@ def try_rungs(learner: Learner, folds: GroupFolds, single_values: Table | None) 
     if n_views < 2:
         trial.messages.append("this retriever has no view beside the query; nothing to blend")
         return trial
-    least = learner.config.listwise.min_queries
-    if n < least and learner.prior is None:
+    listwise = learner.config.listwise
+    counted = listwise.prior_queries if learner.prior is not None else 0.0
+    if n + counted < listwise.min_queries:
         trial.messages.append(
-            f"too few queries: a blend takes at least {least} where there is no prior, got {n}"
+            f"too few queries: a blend takes at least {listwise.min_queries}, got {n}"
         )
         return trial
     started = time.perf_counter()

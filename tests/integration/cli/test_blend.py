@@ -65,6 +65,9 @@ def test_a_limit_of_harm_is_kept(cli: Cli, data: Path, tmp_path: Path) -> None:
     words = ("train", data, *DENSE, *QUICK, "--out", tmp_path / "policy", "--json")
     found = cli(*words, "--hurt-limit", "0").record["blend"]
     assert found["served_hurt"] == 0.0
+    assert found["on_limit"].startswith("at most 0% of the queries may fall below keep")
+    told = cli(*words[:-1], "--hurt-limit", "0").out
+    assert found["on_limit"] in " ".join(told.split())
 
 
 @pytest.mark.parametrize(

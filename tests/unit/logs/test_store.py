@@ -126,6 +126,7 @@ def test_a_line_by_hand_follows_the_format(log: DecisionLog) -> None:
         "type": "decision",
         "id": "1",
         "query": "如何退款\n\ud800",
+        "asked": {"history": []},
         "history_len": 0,
         "action": "keep",
         "strength": 0.0,

@@ -29,6 +29,7 @@ def worth(kind: str, *raw: float) -> list[float]:
         ("reward", [-3.5, 40, math.inf], [-3.5, 40, NAN]),
         ("ndcg@10", [0.4, 1.5], [0.4, NAN]),
         ("hits@4", [1, 4, 5], [0.25, 1, NAN]),
+        ("dcg@10", [0.4, 6.5], [0.4, 6.5]),
         ("somebody's own", [0.5, 80], [0.5, NAN]),
         ("dwell_seconds", [-1, math.nan], [NAN, NAN]),
     ],

@@ -60,6 +60,8 @@ def test_by_hand() -> None:
     assert Metric("mrr", 1)(ids, grades) == 0.0
     assert Metric("recall", 3)(ids, grades) == pytest.approx(2 / 3)
     assert Metric("hits", 3)(ids, grades) == 2.0
+    assert Metric("dcg", 3)(ids, grades) == pytest.approx(1 / math.log2(3) + 2 / 2)
+    assert Metric("dcg", 2)(ids, {"a": 0.25}) == pytest.approx(0.25 / math.log2(3))
 
 
 @settings(deadline=None)
@@ -73,7 +75,7 @@ def test_a_document_that_stands_twice_counts_once(kind: str, depth: int, ids: li
     assert 0.0 <= value <= 1.0 + 1e-12
 
 
-@pytest.mark.parametrize("name", ["ndcg@10", " MRR@5 ", "recall@100", "hits@1"])
+@pytest.mark.parametrize("name", ["ndcg@10", " MRR@5 ", "recall@100", "hits@1", "dcg@10"])
 def test_names_are_read_and_written(name: str) -> None:
     assert Metric.parse(name).name == name.strip().lower()
 

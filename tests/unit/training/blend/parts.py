@@ -23,7 +23,6 @@ FAST = BlendConfig(
     by_query=ByQueryConfig(pulls=(0.1, 0.5), hidden=8, members=2, steps=40, learning_rate=0.04),
     fine_tune=FineTuneConfig(steps=16, batch_size=64, samples=4),
     ladder=LadderConfig(folds=3),
-    prior=None,
 )
 UNTUNED = replace(FAST, fine_tune=replace(FAST.fine_tune, steps=0))
 SAME_FOR_ALL = replace(UNTUNED, by_query=replace(FAST.by_query, pulls=()))

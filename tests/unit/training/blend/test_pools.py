@@ -38,6 +38,14 @@ def test_views_that_no_query_has_leave_a_scale_to_divide_by() -> None:
     assert replace(pools, present=present).scales()[2] == 1.0
 
 
+def test_views_that_tell_nothing_apart_are_not_weighed_above_all_others() -> None:
+    """Their scores are divided by 1, and not by next to nothing."""
+    pools = world(3).pools
+    scores = pools.scores.copy()
+    scores[:, :, 3] = 0.0
+    assert replace(pools, scores=scores).scales()[3] == 1.0
+
+
 def test_views_that_no_query_has_can_be_left_out() -> None:
     pools = world(3).pools
     assert pools.of_present_views() is pools

@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from rl_rewriter.errors import InputError
+from rl_rewriter.actions.blend_prior import BlendPrior
 from rl_rewriter.training.blend.learner import Learner
-from rl_rewriter.training.blend.prior import BlendPrior, prior_penalty
+from rl_rewriter.training.blend.prior import prior_penalty
 from tests.unit.training.blend.parts import FAST, judge_of, world
 
 PRIOR = BlendPrior(("query", "words"), np.asarray([2.0, 3.0], dtype=np.float32))
-
-
-def test_views_that_the_prior_does_not_know_start_low() -> None:
-    assert PRIOR.for_views(("query", "left", "words")).tolist() == [2.0, -1.0, 3.0]
 
 
 def test_only_what_differs_beyond_a_constant_is_held() -> None:
@@ -37,9 +33,3 @@ def test_the_more_queries_it_counts_for_the_closer_weights_stay(queries: float) 
     distance = float(np.square(off - off.mean()).sum())
     expected = {0.0: (3.0, 100.0), 20.0: (0.1, 3.0), 1e5: (0.0, 0.01)}[queries]
     assert expected[0] <= distance < expected[1]
-
-
-@pytest.mark.parametrize("logits", [[1.0], [1.0, np.nan]])
-def test_numbers_that_are_no_logits_of_the_views_are_refused(logits: list[float]) -> None:
-    with pytest.raises(InputError, match="one finite logit for each of its 2 views"):
-        BlendPrior(("a", "b"), np.asarray(logits, dtype=np.float32))

@@ -1,0 +1,1 @@
+"""Credit assignment: from rewards of whole result lists to what each document earned."""

@@ -1,0 +1,1 @@
+"""Learning blends from logs: the logged queries are searched again, their documents credited."""
