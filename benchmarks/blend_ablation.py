@@ -91,6 +91,7 @@ def without(pools: Pools, views: tuple[str, ...]) -> Pools:
         is_lexical=pools.is_lexical[kept],
         scores=pools.scores[:, :, kept],
         present=pools.present[:, kept],
+        floors=pools.floors[:, kept],
     )
 
 

@@ -97,6 +97,7 @@ def _with_views(pools: Pools, names: tuple[str, ...]) -> Pools:
         is_lexical=pools.is_lexical[kept],
         scores=pools.scores[:, :, kept],
         present=pools.present[:, kept],
+        floors=pools.floors[:, kept],
     )
 
 

@@ -523,7 +523,8 @@ class RLQueryRewriter:
 
         A kept query is served from the first ranking where one was looked at. A rewrite whose
         search fails is replaced by the query itself, with reason "fallback:search"; an error of
-        that search is the retriever's own and passes through.
+        that search is the retriever's own and passes through. Nothing is logged: hand decision and
+        documents to :meth:`record`, as the adapters do.
 
         Args as for :meth:`decide`; ``k`` is the number of documents.
 

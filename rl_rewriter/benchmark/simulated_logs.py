@@ -21,6 +21,7 @@ from rl_rewriter.policies.exploration import EVENLY, THE_POLICY, Exploration
 from rl_rewriter.policies.starting import starting_checkpoint
 from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.rewards.reward import Table
+from rl_rewriter.text.digests import digest
 from rl_rewriter.types import (
     Evidence,
     Feedback,
@@ -78,7 +79,8 @@ def simulate_logs(
     """Write decisions about training queries, with exact propensities and the metric as feedback.
 
     Queries are drawn with replacement. The query's name is the session in ``tags``, so that
-    repeated queries are told apart from new ones.
+    repeated queries are told apart from new ones. Decisions of two logs have the same names only
+    where all of this is the same: a log that taught a policy isn't taken for one that judges it.
 
     Args:
         bench: The collection; held-out queries are never asked.
@@ -136,9 +138,10 @@ def _decisions(
     rows = rng.integers(0, len(queries), n)
     taken = Categorical(drawn[rows]).sample(rng)
     evidence = _evidence(bench, checkpoint, queries, set(taken.tolist()))
+    log = digest([bench.name, checkpoint.version, repr(policy.exploration), str(n), str(seed)])[:12]
     for number, (row, action) in enumerate(zip(rows.tolist(), taken.tolist(), strict=True)):
         decision = _decision(
-            policy, evidence[row], found, row, action, (own[row], drawn[row]), f"{seed}-{number}"
+            policy, evidence[row], found, row, action, (own[row], drawn[row]), f"{log}-{number}"
         )
         documents = [
             ScoredDocument(found.documents[place], None)

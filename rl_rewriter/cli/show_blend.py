@@ -39,16 +39,24 @@ def blend_record(report: BlendReport | None) -> dict[str, Any] | None:
     return None if report is None else asdict(report)
 
 
-def blend(console: Console, report: BlendReport | None) -> None:
-    """What stands, and the comparisons that say why."""
+def blend(console: Console, report: BlendReport | None, *, by_credit: bool = False) -> None:
+    """What stands, and the comparisons that say why.
+
+    Args:
+        console: Where it is printed.
+        report: What was learned; None prints nothing.
+        by_credit: Whether values are estimates, which tell means and not who falls below keep.
+    """
     if report is None:
         return
     strength = f" at strength {report.strength:g}" if report.strength not in (0.0, 1.0) else ""
     share = report.served_share
     gated = f", served to {share:.0%} of them" if 0.0 < share < 1.0 else ""
+    hurt = "" if by_credit else f"{report.served_hurt:.0%} of "
+    below = "" if by_credit else " below keep"
     console.print(
-        f"what stands: {_RUNGS[report.rung]}{strength}{gated}; {report.served_hurt:.0%} of "
-        f"{report.n_queries} queries below keep"
+        f"what stands: {_RUNGS[report.rung]}{strength}{gated}; {hurt}{report.n_queries} "
+        f"queries{below}"
     )
     taken = [step for step in report.steps if step.taken]
     for step in taken[-1:] or report.steps[-1:]:

@@ -56,7 +56,7 @@ def offline(console: Console, out: Path, report: LogFitReport) -> None:
         f"{report.n_records} logged decisions{_weight(report)}, "
         f"KL to the reference {report.kl:.2f} nats"
     )
-    blend(console, report.blend)
+    blend(console, report.blend, by_credit=True)
     for warning in report.warnings:
         console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
     console.print(

@@ -14,6 +14,8 @@ MAX_CHARS = 2_000
 """Characters of each turn that are logged."""
 MAX_FILTER_CHARS = 20_000
 """Characters of the filters as JSON that are logged; longer ones are left out as a whole."""
+MAX_FILTER_LEVELS = 50
+"""Objects and lists within each other in the filters as JSON; likewise."""
 _ROLES: tuple[Role, ...] = ("user", "assistant")
 
 
@@ -49,17 +51,22 @@ def asked_of(record: Mapping[str, Any]) -> Query | None:
     """The query of a valid decision record as it was searched; None where the log can't tell.
 
     That is where words aren't logged, where what else was asked couldn't be or wasn't kept, as in
-    older versions, or where the words are none to search for.
+    older versions, where the filters are none that :func:`asked` writes, or where the words are
+    none to search for, as surrogates are that stand alone.
     """
     text, told = record.get("query"), record.get("asked")
     if not text or told is None:
         return None
-    if not Query(text).is_searchable:
+    said = (turn["text"] for turn in told["history"])
+    if not Query(text).is_searchable or not _is_unicode("".join((text, *said))):
         return None
     history = tuple(Turn(turn["role"], turn["text"]) for turn in told["history"])
     where, where_document = told.get("where"), told.get("where_document")
-    filters = None if where is None and where_document is None else Filters(where, where_document)
-    return Query(text, history, filters)
+    if where is None and where_document is None:
+        return Query(text, history)
+    if not _is_short_json([where, where_document]):
+        return None
+    return Query(text, history, Filters(where, where_document))
 
 
 def is_asked(value: Any) -> bool:
@@ -73,10 +80,30 @@ def is_asked(value: Any) -> bool:
     )
 
 
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be handed to an embedder or a store: JSON holds surrogates, UTF-8 none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _is_short_json(value: Any) -> bool:
     """Whether JSON brings back the same, and not too much of it."""
     try:
         text = json.dumps(value, allow_nan=False)
-        return len(text) <= MAX_FILTER_CHARS and bool(json.loads(text) == value)
+        if len(text) > MAX_FILTER_CHARS:
+            return False
+        again = json.loads(text)
+        return bool(again == value) and _is_flat(again, 1 + MAX_FILTER_LEVELS)  # one around all
     except (TypeError, ValueError, RecursionError):
         return False
+
+
+def _is_flat(value: Any, levels: int) -> bool:
+    """Whether a JSON value has at most so many levels below it."""
+    if type(value) not in (dict, list):
+        return True
+    parts = value.values() if type(value) is dict else value
+    return levels > 0 and all(_is_flat(part, levels - 1) for part in parts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,17 +22,16 @@ from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.loop import OnLook
 from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows, training_rows
 from rl_rewriter.training.standing import (
+    FEWEST_GROUPS,
     choice_is_taken,
     chosen_outcome,
     policy_is_taken,
     standing_column,
     standing_outcome,
     with_choice,
+    with_policy,
 )
 from rl_rewriter.types import OnProgress
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +101,23 @@ def fit_blended(
     rows = training_rows(list(groups), config)
     fitted = features.fitted_on(table.states, table.weights)
     scaled = replace(table, states=fitted.standardised(table.states))
+    outcome = standing_outcome(table, standing_column(found, table), found, config)
+    stands = BlendedFit(FittedOnRows(fitted, scaled, outcome), blend, found.report, is_policy=False)
     folds = group_folds(groups, settings.ladder.folds, settings.seed)
+    if folds.n_groups < FEWEST_GROUPS:
+        return _told(stands, f"too few queries: a choice by query takes {FEWEST_GROUPS} groups")
     choice = learn_choice(scaled, standing_column(found, table), folds)
     is_clear, told = choice_is_taken(choice, folds, found, config)
-    report = replace(found.report, messages=(*found.report.messages, told))
+    stands = _told(stands, told)
     if is_clear:
-        outcome, report = chosen_outcome(choice, found), with_choice(report, choice)
-        return BlendedFit(FittedOnRows(fitted, scaled, outcome), blend, report, is_policy=False)
+        outcome = chosen_outcome(choice, found)
+        return replace(
+            stands,
+            fitted=FittedOnRows(fitted, scaled, outcome),
+            report=with_choice(stands.report, choice),
+        )
+    if settings.hurt_limit is not None:
+        return _told(stands, "no other policy was trained: nothing would hold it to the limit")
     learned = fit_on_rows(
         table,
         features,
@@ -119,12 +127,17 @@ def fit_blended(
         metrics_dir=metrics_dir,
         on_look=on_look,
     )
-    is_clear, told = policy_is_taken(learned, learned.table.subset(rows[1]), found, config)
-    report = replace(report, messages=(*report.messages, told))
-    if is_clear:
-        return BlendedFit(learned, blend, report, is_policy=True)
-    outcome = standing_outcome(table, standing_column(found, table), found, config)
-    return BlendedFit(FittedOnRows(fitted, scaled, outcome), blend, report, is_policy=False)
+    is_clear, told = policy_is_taken(learned, rows[1], groups, found)
+    stands = _told(stands, told)
+    if not is_clear:
+        return stands
+    report = with_policy(stands.report, learned, rows[1])
+    return BlendedFit(learned, blend, report, is_policy=True)
+
+
+def _told(found: BlendedFit, message: str) -> BlendedFit:
+    report = found.report
+    return replace(found, report=replace(report, messages=(*report.messages, message)))
 
 
 def _settings(pools: Pools, config: FitConfig) -> BlendConfig:

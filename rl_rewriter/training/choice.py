@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rl_rewriter.envs.table import RewardTable
+from rl_rewriter.envs.table import RewardTable, Rows
 from rl_rewriter.policies.mlp import Layer, MlpPolicy
-from rl_rewriter.policies.protocols import Values
-from rl_rewriter.policies.ridge import Moments, Regression
+from rl_rewriter.policies.protocols import Mask, Values
+from rl_rewriter.policies.ridge import Floats, Moments, Regression
 from rl_rewriter.training.blend.folds import GroupFolds
 
 PENALTY = 1000.0
@@ -18,6 +18,7 @@ MARGINS = (0.01, 0.02)
 """Advantages, in units of the reward, that another action must be expected to be above."""
 CLEAR, CLEAR_OVER_KEEP = 1.5, 2.0
 """Standard errors that the cross-fitted gain has to be above: over what stands, and over keep."""
+_SAME = 1e-9
 TEMPERATURE = 0.01
 """Difference of expected rewards that makes an action e times as probable."""
 
@@ -30,6 +31,7 @@ class Choice:
         policy: Chooses by standardised states.
         margin: What another action's expected advantage is lowered by.
         values: Cross-fitted rewards of its most probable actions, ``(n,)``.
+        hurt: Share of queries on which their metric is below keep's, whatever they cost.
         gain: Mean of these over what stands.
         standard_error: Of the gain.
         needed: Standard errors that the gain has to be above.
@@ -38,6 +40,7 @@ class Choice:
     policy: MlpPolicy
     margin: float
     values: Values
+    hurt: float
     gain: float
     standard_error: float
 
@@ -68,30 +71,27 @@ def learn_choice(table: RewardTable, standing: int, folds: GroupFolds) -> Choice
     for fold in range(len(moments.n)):
         inside = folds.number == fold
         expected[inside] = moments.without(fold).expected(states[inside], (PENALTY,))[0]
-    tried = [
-        (float(values.mean()), -margin, values)
-        for margin in MARGINS
-        for values in [_taken(expected, possible, table, standing, margin)]
-    ]
-    _, lowered, values = max(tried, key=lambda one: one[:2])
+    rows = np.arange(len(table))
+    taken = {margin: _taken(expected, table.mask, standing, margin) for margin in MARGINS}
+    margin = max(MARGINS, key=lambda one: (float(possible[rows, taken[one]].mean()), one))
+    values = np.asarray(possible[rows, taken[margin]])
     gains = values - possible[:, standing]
     return Choice(
-        policy=_policy(moments.without(), standing, -lowered),
-        margin=-lowered,
+        policy=_policy(moments.without(), standing, margin),
+        margin=margin,
         values=values,
+        hurt=float((table.values[rows, taken[margin]] < table.values[:, 0] - _SAME).mean()),
         gain=float(gains.mean()),
         standard_error=folds.standard_error(gains),
         needed=CLEAR if standing else CLEAR_OVER_KEEP,
     )
 
 
-def _taken(
-    expected: np.ndarray, rewards: np.ndarray, table: RewardTable, standing: int, margin: float
-) -> Values:
+def _taken(expected: Floats, mask: Mask, standing: int, margin: float) -> Rows:
+    """The most probable action of each query."""
     lowered = expected - margin
     lowered[:, standing] = 0.0
-    lowered = np.where(table.mask, lowered, -np.inf)
-    return np.asarray(rewards[np.arange(len(table)), lowered.argmax(axis=1)])
+    return np.asarray(np.where(mask, lowered, -np.inf).argmax(axis=1))
 
 
 def _policy(regression: Regression, standing: int, margin: float) -> MlpPolicy:

@@ -25,7 +25,7 @@ from rl_rewriter.training.offline import (
     fit_policy_to_logs,
     rows_of_log,
 )
-from rl_rewriter.training.offline_report import LogFitReport, interval_of_gain, no_gain_shown
+from rl_rewriter.training.offline_report import LogFitReport, no_gain_shown
 from rl_rewriter.training.replay.learning import Replayed, learn_blend
 from rl_rewriter.training.replay.searching import Searcher
 from rl_rewriter.types import OnProgress
@@ -62,8 +62,8 @@ def learn_from_logs(
         metrics_dir: Where training metrics are written; nowhere by default.
 
     Raises:
-        InputError: The log holds no states or ones of unknown features, or too little; or what was
-            shown is of another number of decisions.
+        InputError: The log holds no states or ones of unknown features, or too little; what was
+            shown is of another number of decisions; or the share of hurt queries is to be limited.
         CollectionError: The collection cannot be searched.
         TrainingError: Training diverged.
         MissingExtraError: torch isn't installed.
@@ -73,6 +73,11 @@ def learn_from_logs(
         raise InputError(
             f"what {len(shown)} decisions showed is given beside a log of {len(log)}: read it with "
             "read_shown(path, log.decision_ids)"
+        )
+    if config.fit.blend is not None and config.fit.blend.hurt_limit is not None:
+        raise InputError(
+            "hurt_limit is for learning from judgements: credit says what lists earn on average, "
+            "not which single query falls below keep"
         )
     checkpoint, report = fit_policy_to_logs(
         log,
@@ -111,8 +116,7 @@ def learn_from_logs(
 def _with_blend(report: LogFitReport, found: Replayed, log: LoggedBandit) -> LogFitReport:
     """What is told of a policy with a blend; of its values, those by credit."""
     weights = None if log.weights is None else log.weights[found.decisions]
-    groups = [log.groups[row] for row in found.decisions]
-    gain = interval_of_gain(found.policy - found.keep, groups, weights)
+    gain = found.gain_ci95
     means = {
         name: float(np.average(values, weights=weights))
         for name, values in (

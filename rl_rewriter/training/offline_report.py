@@ -85,6 +85,21 @@ def interval_of_gain(
     return mean - reach, mean + reach
 
 
+def widest_interval(
+    gains: Values, groupings: Sequence[Sequence[str]], weights: Values | None = None
+) -> tuple[float, float]:
+    """The widest of the intervals by several groupings of the same rows.
+
+    Args:
+        gains: One a row, ``(n,)``.
+        groupings: Of each, the names of the rows' groups, such as conversations and queries: rows
+            of one query are no new evidence, in however many conversations it was asked.
+        weights: What each row counts for, ``(n,)``; all alike by default.
+    """
+    found = (interval_of_gain(gains, groups, weights) for groups in groupings)
+    return max(found, key=lambda interval: interval[1] - interval[0])
+
+
 def offline_warnings(
     n_records: int,
     without_propensity: int,

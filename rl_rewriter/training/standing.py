@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.policies.starting import mostly_policy
-from rl_rewriter.training.blend.folds import GroupFolds
+from rl_rewriter.training.blend.folds import GroupFolds, group_folds
 from rl_rewriter.training.blend.report import BlendReport
 from rl_rewriter.training.choice import Choice
 from rl_rewriter.training.config import FitConfig
@@ -24,6 +23,8 @@ CLEAR = 2.0
 single action."""
 CLEAR_OVER_BLEND = 3.0
 """The same over a blend: the policy was chosen on these queries, and the blend was not."""
+FEWEST_GROUPS = 25
+"""With fewer groups of queries nothing chooses by query."""
 
 
 def standing_column(found: BlendFit, table: RewardTable) -> int:
@@ -34,19 +35,22 @@ def standing_column(found: BlendFit, table: RewardTable) -> int:
 
 
 def policy_is_taken(
-    learned: FittedOnRows, held_out: RewardTable, found: BlendFit, config: FitConfig
+    learned: FittedOnRows, rows: Sequence[int], groups: Sequence[str], found: BlendFit
 ) -> tuple[bool, str]:
-    """Whether the policy that chooses by query is clearly better than what stands, and in words."""
-    from rl_rewriter.training.blend.caution import holds, hurt_share
+    """Whether the policy that chooses by query is clearly better than what stands, and in words.
 
+    Args:
+        learned: The policy, and the table of all queries.
+        rows: Validation queries, which it was chosen by.
+        groups: One name a query of the table.
+        found: What stands.
+    """
+    held_out = learned.table.subset(rows)
     chosen = greedy(learned.outcome.policy, held_out, held_out.rewards)
     gain = chosen - held_out.rewards[:, standing_column(found, held_out)]
-    error = float(gain.std(ddof=1)) / len(gain) ** 0.5 if len(gain) > 1 else np.inf
+    error = group_folds([groups[row] for row in rows], 2, 0).standard_error(gain)
     needed = CLEAR if found.head is None else CLEAR_OVER_BLEND
     is_clear = bool(gain.mean() > needed * error and gain.mean() > 0)
-    limit = config.blend.hurt_limit if config.blend is not None else None
-    hurt = hurt_share(chosen, held_out.rewards[:, 0])
-    is_clear = is_clear and holds(hurt, len(gain), limit)
     told = (
         f"a policy that chooses actions by query {'taken' if is_clear else 'not taken'} over "
         f"{found.rung.replace('_', ' ')}: {gain.mean():+.4f} on {len(gain)} validation queries "
@@ -59,11 +63,10 @@ def choice_is_taken(
     choice: Choice, folds: GroupFolds, found: BlendFit, config: FitConfig
 ) -> tuple[bool, str]:
     """Whether a linear choice is clearly better than what stands, and in words."""
-    from rl_rewriter.training.blend.caution import holds, hurt_share
+    from rl_rewriter.training.blend.caution import holds
 
     limit = config.blend.hurt_limit if config.blend is not None else None
-    hurt = hurt_share(choice.values, np.zeros(len(choice.values)))
-    is_clear = choice.is_clear and holds(hurt, folds.n_groups, limit)
+    is_clear = choice.is_clear and holds(choice.hurt, folds.n_groups, limit)
     told = (
         f"a choice by query around it {'taken' if is_clear else 'not taken'} over "
         f"{found.rung.replace('_', ' ')}: {choice.gain:+.4f} with a standard error of "
@@ -85,13 +88,16 @@ def chosen_outcome(choice: Choice, found: BlendFit) -> Outcome:
 
 def with_choice(report: BlendReport, choice: Choice) -> BlendReport:
     """A report whose served values are those of a linear choice."""
-    from rl_rewriter.training.blend.caution import hurt_share
+    value = report.values["keep"] + float(choice.values.mean())
+    return replace(report, served_value=value, served_hurt=choice.hurt)
 
-    return replace(
-        report,
-        served_value=report.values["keep"] + float(choice.values.mean()),
-        served_hurt=hurt_share(choice.values, np.zeros(len(choice.values))),
-    )
+
+def with_policy(report: BlendReport, learned: FittedOnRows, rows: Sequence[int]) -> BlendReport:
+    """A report whose served values are those of a policy on its validation queries."""
+    held_out = learned.table.subset(rows)
+    values = greedy(learned.outcome.policy, held_out, held_out.values)
+    hurt = float((values < held_out.values[:, 0] - 1e-9).mean())
+    return replace(report, served_value=float(values.mean()), served_hurt=hurt, served_share=1.0)
 
 
 def standing_outcome(table: RewardTable, index: int, found: BlendFit, config: FitConfig) -> Outcome:

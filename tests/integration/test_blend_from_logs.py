@@ -27,6 +27,7 @@ from rl_rewriter.training.offline import OfflineConfig
 from rl_rewriter.training.offline_report import LogFitReport
 from rl_rewriter.types import OnProgress, Turn
 from tests.integration.blend_logs import QUICK, N, Shop, corpus, serve, settings, shop, value
+from tests.unit.training.blend.parts import SAME_FOR_ALL
 
 Change = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -259,7 +260,23 @@ def test_a_retriever_that_can_do_less(words: Served, retriever: Any, told: str) 
 def test_where_no_list_is_better_than_another(words: Served) -> None:
     _, report = words.fit(replace(words.log, rewards=np.full(len(words.log), 0.5)))
     assert report.blend is None
-    assert report.warnings[-1].endswith("can't search any, or all rewards are the same")
+    assert report.warnings[-1] == "no blend was learned: all rewards are the same"
+
+
+def test_the_lists_of_another_collection_are_told_as_such(words: Served) -> None:
+    renamed = replace(words.shown, documents=tuple(f"not {id_}" for id_ in words.shown.documents))
+    checkpoint, report = words.fit(shown=renamed)
+    assert checkpoint.blends == ()
+    assert report.warnings[-1] == (
+        "no blend was learned: no document that the log shows is found in this collection again; "
+        "name the one that was searched"
+    )
+
+
+def test_no_limit_is_promised_by_credit(words: Served) -> None:
+    limited = settings(blend=replace(SAME_FOR_ALL, hurt_limit=0.06))
+    with pytest.raises(InputError, match="hurt_limit is for learning from judgements"):
+        words.fit(config=limited)
 
 
 def test_where_a_few_queries_are_asked_again_and_again(words: Served) -> None:

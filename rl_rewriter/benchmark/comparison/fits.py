@@ -31,7 +31,7 @@ from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.types import Matrix, OnProgress
 
-_SCHEMA = 5
+_SCHEMA = 6
 Look = Mapping[str, float]
 
 

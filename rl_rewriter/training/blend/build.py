@@ -65,6 +65,7 @@ def _assembled(
 ) -> Pools:
     n, width = len(found), max(1, *(len(candidates.ids) for candidates in found))
     scores = np.zeros((n, width, len(views)), dtype=np.float32)
+    floors = np.zeros((n, len(views)), dtype=np.float32)
     mask = np.zeros((n, width), dtype=np.bool_)
     gains = np.zeros((n, width), dtype=np.float32)
     position: dict[str, int] = {}
@@ -73,6 +74,7 @@ def _assembled(
     for row, candidates in enumerate(found):
         size = len(candidates.ids)
         scores[row, :size] = candidates.scores
+        floors[row] = candidates.floors
         mask[row, :size] = True
         numbers[row, :size] = [position.setdefault(id_, len(position)) for id_ in candidates.ids]
         gains[row, :size] = [max(0.0, grades[row].get(id_, 0.0)) for id_ in candidates.ids]
@@ -86,6 +88,7 @@ def _assembled(
         ideal=_padded(relevant),
         n_relevant=np.asarray([len(of) for of in relevant], dtype=np.float64),
         present=np.stack([item.present for item in seen]),
+        floors=floors,
         documents=tuple(position),
         candidates=numbers,
     )

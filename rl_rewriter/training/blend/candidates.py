@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 
 from rl_rewriter.actions.views import Seen, View
+from rl_rewriter.retrieval.fusion import BLEND_DEPTH
 from rl_rewriter.retrieval.protocols import LexicalSource, Retriever
 from rl_rewriter.training.blend.config import PoolConfig
 from rl_rewriter.training.blend.document_vectors import DocumentVectors
@@ -22,10 +23,12 @@ class Candidates:
     Attributes:
         ids: Document ids, descending, ``p`` of them.
         scores: Shape ``(p, v)``.
+        floors: Score by each dense view of the last document that its search returns, ``(v,)``.
     """
 
     ids: tuple[str, ...]
     scores: Matrix
+    floors: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,8 @@ def find_candidates(
     _search_dense(queries, views, retriever, rankings, config)
     _search_lexical(queries, views, retriever, rankings, config)
     if vectors is not None:
-        vectors.fetch({id_ for row in rankings for id_ in _united(row, config)})
+        wanted = {id_ for row in rankings for id_ in _united(row, config)}
+        vectors.fetch(wanted | {ranking.ids[-1] for ranking in _dense(rankings, views)})
     return [
         _scored(looked, views, found, vectors, config)
         for looked, found in zip(queries, rankings, strict=True)
@@ -76,7 +80,7 @@ def _search_dense(
     config: PoolConfig,
 ) -> None:
     places, rewrites = [], []
-    depth = max(config.candidates, config.query_candidates)
+    depth = max(config.candidates, config.query_candidates, BLEND_DEPTH)
     for row, looked in enumerate(queries):
         seen, text = looked.seen, looked.evidence.query.text
         for column in _present(seen, views, "dense"):
@@ -148,7 +152,36 @@ def _scored(
         elif vectors is None or views[column].kind == "lexical":
             depth = config.lexical_depth if views[column].kind == "lexical" else config.text_depth
             scores[:, column] = _looked_up(ids, ranking, depth)
-    return _pruned(ids, scores, rankings, config)
+    floors = np.asarray(
+        [
+            _floor(looked, number, ranking, vectors) if views[number].kind == "dense" else 0.0
+            for number, ranking in enumerate(rankings)
+        ],
+        dtype=np.float32,
+    )
+    return _pruned(ids, scores, floors, rankings, config)
+
+
+def _dense(rankings: Sequence[Sequence[Ranking | None]], views: Sequence[View]) -> list[Ranking]:
+    """What searches of dense views found, where they found something."""
+    return [
+        ranking
+        for row in rankings
+        for view, ranking in zip(views, row, strict=True)
+        if view.kind == "dense" and ranking is not None and len(ranking)
+    ]
+
+
+def _floor(
+    looked: Looked, number: int, ranking: Ranking | None, vectors: DocumentVectors | None
+) -> float:
+    """Score of the last document of a dense view's ranking, on the scale of the pool's scores."""
+    if ranking is None or not len(ranking):
+        return 0.0
+    if vectors is None or looked.seen.vectors is None:
+        return float(ranking.scores[-1])
+    view = looked.seen.vectors[number : number + 1]
+    return float(vectors.similarities(ranking.ids[-1:], view, None)[0, 0])
 
 
 def _looked_up(ids: Sequence[str], ranking: Ranking, depth: int) -> Vector:
@@ -163,17 +196,21 @@ def _looked_up(ids: Sequence[str], ranking: Ranking, depth: int) -> Vector:
 
 
 def _pruned(
-    ids: list[str], scores: Matrix, rankings: Sequence[Ranking | None], config: PoolConfig
+    ids: list[str],
+    scores: Matrix,
+    floors: Vector,
+    rankings: Sequence[Ranking | None],
+    config: PoolConfig,
 ) -> Candidates:
     """The best candidates by their best min-max normalised view, and all first ones of the query.
 
     The latter, so that what keep is worth can be told from the pool.
     """
     if len(ids) <= config.size:
-        return Candidates(tuple(ids), scores)
+        return Candidates(tuple(ids), scores, floors)
     lowest, highest = scores.min(axis=0), scores.max(axis=0)
     best = ((scores - lowest) / np.maximum(highest - lowest, 1e-9)).max(axis=1)
     own = set(rankings[0].ids[: config.size // 5]) if rankings[0] is not None else set()
     best[[row for row, id_ in enumerate(ids) if id_ in own]] = 2.0
     kept = np.sort(np.argsort(-best, kind="stable")[: config.size])
-    return Candidates(tuple(ids[row] for row in kept), scores[kept])
+    return Candidates(tuple(ids[row] for row in kept), scores[kept], floors)

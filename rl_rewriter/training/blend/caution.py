@@ -59,7 +59,9 @@ def with_caution(learner: Learner, trial: Trial, rung: Rung, folds: GroupFolds) 
     if limit is None:
         return _everywhere(trial, rung)
     asked = f"at most {100 * limit:g}% of the queries may fall below keep"
-    if rung in ("keep", "single"):
+    if rung == "keep":
+        return replace(_everywhere(trial, rung), told=f"{asked}: keep is served")
+    if rung == "single":
         found = _everywhere(trial, rung)
         if holds(found.hurt, folds.n_groups, limit):
             return replace(found, told=f"{asked}: {found.hurt:.1%} do")

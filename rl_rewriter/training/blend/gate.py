@@ -88,13 +88,17 @@ def share_moved(judge: Judge, weights: Matrix) -> Values:
 
 
 def likely(hurt: Share, n_groups: int) -> Share:
-    """A share of queries and one standard error: what others' share is likely to stay below.
+    """A share of queries and a standard error: what others' share is likely to stay below.
+
+    The upper end of Wilson's interval (1927) at one standard error, which is above 0 at 0.
 
     Args:
         hurt: The share, or several.
         n_groups: Groups that it comes from.
     """
-    found: Share = hurt + (hurt * (1.0 - hurt) / n_groups) ** 0.5
+    half = 0.5 / n_groups
+    error = (hurt * (1.0 - hurt) / n_groups + half * half) ** 0.5
+    found: Share = (hurt + half + error) / (1.0 + 2.0 * half)
     return found
 
 

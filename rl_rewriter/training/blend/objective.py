@@ -33,6 +33,8 @@ class Batch:
         present: Which views each query has, ``(b, v)``.
         states: Standardised states, ``(b, s)``.
         is_lexical: Which views are lexical, ``(v,)``.
+        floors: Scaled scores that documents count for which a search by a dense view lacks,
+            ``(b, v_d)``.
     """
 
     dense: Tensor
@@ -42,6 +44,7 @@ class Batch:
     present: Tensor
     states: Tensor
     is_lexical: Tensor
+    floors: Tensor
 
     def __len__(self) -> int:
         """Number of queries."""
@@ -57,6 +60,7 @@ class Batch:
             self.present[rows],
             self.states[rows],
             self.is_lexical,
+            self.floors[rows],
         )
 
     @classmethod
@@ -76,21 +80,25 @@ class Batch:
             torch.from_numpy(pools.present),
             torch.from_numpy(np.asarray(states, dtype=np.float32)),
             torch.from_numpy(lexical),
+            torch.from_numpy(np.asarray(pools.floors / scales, dtype=np.float32)[:, ~lexical]),
         )
 
 
 def served_scores(batch: Batch, weights: Tensor) -> Tensor:
     """Scores that a search by the blend gives, ``(b, k, p)``, very low where no candidate is.
 
-    ``(1 - l) dense + l lexical``: each a weighted sum of views that is min-max normalised over the
-    pool, ``l`` the weight of all lexical views together (Bruch et al., 2023, arXiv 2210.11934).
-    A search does the same over the first ``BLEND_DEPTH`` documents, more than a pool holds.
+    ``(1 - l) dense + l lexical``: each a weighted sum of views that is min-max normalised, ``l``
+    the weight of all lexical views together (Bruch et al., 2023, arXiv 2210.11934). The highest
+    scores are those of the pool. The lowest dense score of a search is that of its last document,
+    for which those that it lacks count too; it is taken for the weighted sum of what the last
+    documents of searches by each view alone score.
 
     Args:
         batch: The queries.
         weights: For each query ``k`` weightings, ``(b, k, v)``, each summing to 1.
     """
-    scores = _min_max(weights[..., ~batch.is_lexical] @ batch.dense)
+    of_dense = weights[..., ~batch.is_lexical]
+    scores = _above(of_dense @ batch.dense, of_dense @ batch.floors[:, :, None])
     if batch.lexical.shape[1]:
         of_words = weights[..., batch.is_lexical]
         share = of_words.sum(dim=-1, keepdim=True)
@@ -177,6 +185,11 @@ def keep_weights(n: int, n_views: int) -> Matrix:
     weights = np.zeros((n, n_views), dtype=np.float32)
     weights[:, 0] = 1.0
     return weights
+
+
+def _above(scores: Tensor, lowest: Tensor) -> Tensor:
+    highest = scores.amax(dim=-1, keepdim=True)
+    return ((scores - lowest) / (highest - lowest).clamp_min(_NARROW)).clamp_min(0.0)
 
 
 def _min_max(scores: Tensor) -> Tensor:

@@ -35,6 +35,8 @@ class Pools:
             ``(n, r)``, padded with 0.
         n_relevant: Their number, ``(n,)``.
         present: Which views each query has, ``(n, v)``; always the first.
+        floors: Score by each dense view of the last document that a search of it alone returns,
+            ``(n, v)``: what a document counts for that the search lacks; 0 for the others.
         documents: Ids of documents.
         candidates: Which of them each candidate is, ``(n, p)``, -1 where there is none.
     """
@@ -47,6 +49,7 @@ class Pools:
     ideal: Gains
     n_relevant: Gains
     present: Mask
+    floors: npt.NDArray[np.float32]
     documents: tuple[str, ...]
     candidates: npt.NDArray[np.int32]
 
@@ -60,6 +63,7 @@ class Pools:
             "candidates": (n, p),
             "n_relevant": (n,),
             "present": (n, v),
+            "floors": (n, v),
         }
         for name, shape in wanted.items():
             if getattr(self, name).shape != shape:
@@ -79,7 +83,14 @@ class Pools:
     def content(self) -> str:
         """Digest of all of it: equal pools train equal blends."""
         found = hashlib.sha256("\n".join(self.views).encode())
-        for array in (self.scores, self.mask, self.gains, self.ideal, self.present):
+        for array in (
+            self.scores,
+            self.mask,
+            self.gains,
+            self.ideal,
+            self.present,
+            self.floors,
+        ):
             found.update(np.ascontiguousarray(array).tobytes())
         return found.hexdigest()
 
@@ -105,6 +116,7 @@ class Pools:
             is_lexical=self.is_lexical[known],
             scores=self.scores[:, :, known],
             present=self.present[:, known],
+            floors=self.floors[:, known],
         )
 
     def judge(self, rows: Rows, ranked: npt.NDArray[np.intp], depth: int) -> JudgedRankings:

@@ -16,7 +16,7 @@ from rl_rewriter.training.blend.pools import Rows
 from rl_rewriter.training.blend.report import BlendReport
 from rl_rewriter.training.blend_material import single_actions
 from rl_rewriter.training.learning import Learned, Material, learn
-from rl_rewriter.training.offline_report import TWO_SIDED, interval_of_gain
+from rl_rewriter.training.offline_report import TWO_SIDED, widest_interval
 from rl_rewriter.training.on_rows import training_rows
 from rl_rewriter.training.replay.divided import divided_by_query
 from rl_rewriter.training.replay.searching import Again, Searcher
@@ -31,11 +31,13 @@ class Replayed:
 
     Attributes:
         checkpoint: The policy.
-        report: How rungs compared by cross-fitting, in units of the reward.
+        report: How rungs compared by cross-fitting, in units of the reward; values lack what a list
+            earns without any credit.
         decisions: Rows of the log about held-out queries, ``(h,)``.
         keep: What keep is worth on their queries, ``(h,)``.
         best_fixed: The same of the single action that is best on the queries learned from.
         policy: The same of the policy.
+        gain_ci95: Interval of the policy's mean gain over keep, by the decisions' weights.
         single: Name of that action.
         kl: KL of the policy to the reference, in nats.
         explained: Share of the rewards' variance that credit explains of rewards left out.
@@ -47,6 +49,7 @@ class Replayed:
     keep: Values
     best_fixed: Values
     policy: Values
+    gain_ci95: tuple[float, float]
     single: str
     kl: float
     explained: float
@@ -91,8 +94,8 @@ def learn_blend(
     queries = [searcher.shown.queries[row] for row in np.unique(searcher.shown.rows[learned_from])]
     actions = actions.possible_for(queries, searcher.retriever.offers)
     found = searcher.search(learned_from, actions)
-    if found is None:
-        return "no blend was learned: this retriever can't search any, or all rewards are the same"
+    if isinstance(found, str):
+        return f"no blend was learned: {found}"
     groups = _groups(searcher, found)
     if len(set(groups)) < 2:
         return "no blend was learned: the queries to learn from are all of one conversation"
@@ -103,29 +106,32 @@ def learn_blend(
     actions = actions.extended([learned.blend])
     checkpoint = Checkpoint(fitted.outcome.policy, actions, fitted.features, choice.statistics)
     others = searcher.search(valued, actions)
-    if others is None:
-        return "no blend was learned: all rewards of the queries to value it by are the same"
+    if isinstance(others, str):
+        return f"no blend was learned: of the queries to value it by, {others}"
     values, asked = others.values, others.asked
     best = int(_mean(searcher, found, found.values[found.asked]).argmax())
+    policy = _chosen(checkpoint, others.outcomes, values)[asked]
+    over_keep = _gain(searcher, others, policy - values[asked, 0])
     result = Replayed(
         checkpoint=checkpoint,
         report=learned.blended.report,
         decisions=others.decisions,
         keep=values[asked, 0],
         best_fixed=values[asked, best],
-        policy=_chosen(checkpoint, others.outcomes, values)[asked],
+        policy=policy,
+        gain_ci95=over_keep,
         single=actions.names[best],
         kl=fitted.outcome.kl,
         explained=found.credit.own_explained,
     )
     without = _without(searcher, choice, others)[asked]
-    over_choice, error = _gain(searcher, others, result.policy - without)
-    over_keep, _ = _gain(searcher, others, result.policy - result.keep)
-    if over_keep <= 0.0 or over_choice < -error:
+    low, high = _gain(searcher, others, policy - without)
+    over_choice, error = (low + high) / 2.0, (high - low) / (2.0 * TWO_SIDED)
+    if sum(over_keep) <= 0.0 or over_choice < -error:
         return (
-            f"no blend was taken: on held-out queries its gain is {over_keep:+.4f} over keep and "
-            f"{over_choice:+.4f} (standard error {error:.4f}) over the choice among the actions of "
-            "the log"
+            f"no blend was taken: on held-out queries its gain is {sum(over_keep) / 2:+.4f} over "
+            f"keep and {over_choice:+.4f} (standard error {error:.4f}) over the choice among the "
+            "actions of the log"
         )
     return result
 
@@ -150,12 +156,16 @@ def _mean(searcher: Searcher, found: Again, values: Table | Values) -> Values:
 
 
 def _gain(searcher: Searcher, found: Again, gains: Values) -> tuple[float, float]:
-    """Mean gain over decisions by their weights, and its standard error by conversation."""
+    """95% interval of the mean gain over decisions by their weights.
+
+    By conversations or by queries, whichever tells less: what a policy is worth by credit is the
+    same number whenever a query comes back.
+    """
     log = searcher.log
-    groups = [log.groups[row] for row in found.decisions]
+    conversations = [log.groups[row] for row in found.decisions]
+    queries = [found.queries[number].id for number in found.asked]
     weights = None if log.weights is None else log.weights[found.decisions]
-    low, high = interval_of_gain(gains, groups, weights)
-    return (low + high) / 2.0, (high - low) / (2.0 * TWO_SIDED)
+    return widest_interval(gains, (conversations, queries), weights)
 
 
 def _learn(searcher: Searcher, found: Again, groups: tuple[str, ...]) -> Learned:

@@ -83,7 +83,7 @@ class Searcher:
         """
         return Metric("dcg", self.shown.depth)
 
-    def search(self, decisions: Rows, actions: ActionSpace) -> Again | None:
+    def search(self, decisions: Rows, actions: ActionSpace) -> Again | str:
         """Search the queries of some decisions, each once.
 
         Args:
@@ -91,8 +91,7 @@ class Searcher:
             actions: What is carried out on every query.
 
         Returns:
-            What was found; None where this retriever can't search blends, or where there is
-            nothing to credit.
+            What was found, or why nothing can be learned from it, as the end of a sentence.
 
         Raises:
             CollectionError: The collection cannot be searched.
@@ -102,13 +101,18 @@ class Searcher:
         queries = [self.shown.queries[number] for number in numbers]
         pools = pools_of(queries, self.retriever, self.statistics, {}, self.config)
         if pools is None:
-            return None
+            return "this retriever can't search any"
         log = self.log
         slates = slates_of(self.shown, decisions, numbers.tolist(), pools, log.rewards, log.weights)
+        if not (slates.places >= 0).any():
+            return (
+                "no document that the log shows is found in this collection again; name the one "
+                "that was searched"
+            )
         try:
             credit = assign_credit(pools, slates)
         except InputError:
-            return None
+            return "all rewards are the same"
         outcomes = self.carry_out(queries, actions)
         grades = grades_of(pools, credit, [query.id for query in queries])
         return Again(

@@ -55,6 +55,9 @@ def test_a_blend_is_learned_from_the_log(cli: Cli, folder: Path, tmp_path: Path)
     assert checkpoint.version == found["policy_version"]
     assert "blend" in checkpoint.actions.names
     assert checkpoint.training["validation"] == found["validation"]
+    told = " ".join(cli(*words, "--out", tmp_path / "again").out.split())
+    assert "what stands: a blend of the same weights for every query; " in told
+    assert "below keep" not in told  # credit tells means, not who is hurt
 
 
 def test_why_there_is_none_is_told(cli: Cli, folder: Path, tmp_path: Path) -> None:

@@ -97,6 +97,19 @@ def test_equal_seeds_write_equal_logs(bench: Workbench, tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+def test_other_logs_have_decisions_of_their_own(trained: Trained, tmp_path: Path) -> None:
+    """Judges tell by these names what a policy has learned from."""
+    save_checkpoint(trained.checkpoint, tmp_path / "policy")
+    policies = ["uniform", "epsilon:0.3", str(tmp_path / "policy")]
+    logs = [
+        simulated(trained.bench, tmp_path / f"{number}", policy)
+        for number, policy in enumerate(policies)
+    ]
+    logs.append(simulated(trained.bench, tmp_path / "longer", "uniform", n=301))
+    names = [{each.decision["id"] for each in log} for log in logs]
+    assert len(set().union(*names)) == sum(map(len, names))
+
+
 def test_what_cannot_be_simulated_is_refused(bench: Workbench, tmp_path: Path) -> None:
     policy = LoggingPolicy.parse("uniform", bench)
     with pytest.raises(InputError, match="at least one decision"):

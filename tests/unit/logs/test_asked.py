@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rl_rewriter.logs.asked import (
     MAX_CHARS,
     MAX_FILTER_CHARS,
+    MAX_FILTER_LEVELS,
     MAX_TURNS,
     asked,
     asked_of,
@@ -141,6 +142,36 @@ def test_a_filter_that_loops_is_left_out() -> None:
         assert asked(Query("q", filters=Filters(where))) is None
 
 
+def nested(levels: int) -> dict[str, Any]:
+    deep: dict[str, Any] = {}
+    for _ in range(levels - 1):
+        deep = {"d": deep}
+    return deep
+
+
+def test_filters_as_deep_as_they_may_be_come_back() -> None:
+    deep = Query("q", filters=Filters(nested(MAX_FILTER_LEVELS)))
+    assert asked_of(from_line(to_line(written(deep)))) == deep
+    assert asked(Query("q", filters=Filters(nested(MAX_FILTER_LEVELS + 1)))) is None
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        nested(MAX_FILTER_LEVELS + 1),
+        nested(700),
+        nested(980),  # read by Python's parser, and too deep to be written again
+        {"price": float("nan")},
+        {"tenant": "x" * MAX_FILTER_CHARS},
+    ],
+)
+def test_filters_that_nobody_wrote_are_not_searched_by(where: Any) -> None:
+    """A log by others may hold them; the record is read all the same."""
+    record = decision(query="q", asked={"history": [], "where": where})
+    assert problem_of(record) is None
+    assert asked_of(record) is None
+
+
 @pytest.mark.parametrize("privacy", ["hash", "none"])
 def test_no_conversation_is_kept_where_words_are_not(privacy: QueryPrivacy, tmp_path: Path) -> None:
     query = Query("q", (Turn("user", "my secret"),), Filters({"tenant": "secret tenant"}))
@@ -201,7 +232,17 @@ def test_what_is_malformed_is_told_in_one_sentence(told: Any) -> None:
     assert "\n" not in problem.sentence
 
 
-@pytest.mark.parametrize("changes", [{}, {"asked": None}, {"query": None}, {"query": "  "}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"asked": None},
+        {"query": None},
+        {"query": "  "},
+        {"query": "half of \ud83d"},
+        {"asked": {"history": [{"role": "user", "text": "half of \ud83d"}]}},
+    ],
+)
 def test_where_a_log_cannot_tell_nothing_is_searched_again(changes: dict[str, Any]) -> None:
     record = decision(query="q") if not changes else written(Query("q"), **{}) | changes
     assert problem_of(record) is None

@@ -234,6 +234,7 @@ def without_gains(n: int) -> Pools:
         ideal=np.ones((n, 1)),
         n_relevant=np.ones(n),
         present=np.ones((n, 2), dtype=np.bool_),
+        floors=np.full((n, 2), -5.0, dtype=np.float32),
         documents=tuple("abcde"),
         candidates=np.tile(np.arange(5, dtype=np.int32), (n, 1)),
     )

@@ -41,6 +41,7 @@ def three(**changes: object) -> Pools:
         ideal=np.asarray([[2.0, 1.0], [1.0, 0.0]]),
         n_relevant=np.asarray([2.0, 1.0]),
         present=np.ones((2, 4), dtype=np.bool_),
+        floors=np.asarray([[1.0, 0.0, 0.0, 0.0], [0.1, 0.2, 0.0, 0.0]], dtype=np.float32),
         documents=("a", "b", "c"),
         candidates=np.asarray([[2, 1, 0], [1, 0, -1]], dtype=np.int32),
     )

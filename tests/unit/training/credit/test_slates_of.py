@@ -32,6 +32,7 @@ def pools_with(candidates: list[list[str]]) -> Pools:
         ideal=base.ideal,
         n_relevant=base.n_relevant,
         present=base.present,
+        floors=base.floors,
         documents=tuple(names),
         candidates=numbers,
     )

@@ -22,7 +22,7 @@ from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.fit import collection_statistics
-from rl_rewriter.training.replay.searching import Searcher
+from rl_rewriter.training.replay.searching import Again, Searcher
 from rl_rewriter.types import Filters, Query
 from tests.bandits import bandit
 from tests.support import TokenEmbedder, chroma_collection
@@ -69,7 +69,7 @@ def searcher(retriever: Retriever, *, k: int = 3, **changes: Any) -> Searcher:
 
 def test_filters_hold_again(retriever: Retriever) -> None:
     found = searcher(retriever).search(np.arange(24), SPACE)
-    assert found is not None
+    assert isinstance(found, Again)
     assert len(found.queries) == 12
     assert all(id_.startswith("a") for id_ in found.outcomes.documents)
     assert all(id_.startswith("a") for grades in found.grades.values() for id_ in grades)
@@ -77,7 +77,7 @@ def test_filters_hold_again(retriever: Retriever) -> None:
 
 def test_right_documents_are_credited_and_gone_ones_are_not(retriever: Retriever) -> None:
     found = searcher(retriever).search(np.arange(24), SPACE)
-    assert found is not None
+    assert isinstance(found, Again)
     for query in found.queries:
         grades = found.grades[query.id]
         assert "gone" not in grades
@@ -91,7 +91,7 @@ def test_what_users_never_look_at_is_worth_nothing(retriever: Retriever, k: int)
     one = searcher(retriever, k=k)
     assert one.metric.name == f"dcg@{k}"
     found = one.search(np.arange(24), SPACE)
-    assert found is not None
+    assert isinstance(found, Again)
     assert found.outcomes.depth == k
     grades = found.grades[found.queries[0].id]
     listed = [found.outcomes.documents[place] for place in found.outcomes.ranked[0, 1]]
@@ -103,8 +103,8 @@ def test_prices_are_paid(retriever: Retriever) -> None:
     priced = replace(FitConfig(), reward=RewardConfig(rewrite_cost=0.1))
     free = searcher(retriever).search(np.arange(24), SPACE)
     found = searcher(retriever, config=priced).search(np.arange(24), SPACE)
-    assert free is not None
-    assert found is not None
+    assert isinstance(free, Again)
+    assert isinstance(found, Again)
     np.testing.assert_allclose(found.values[:, 0], free.values[:, 0])
     np.testing.assert_allclose(found.values[:, 1], free.values[:, 1] - 0.1)
 
@@ -114,7 +114,7 @@ def test_of_too_many_queries_those_asked_last_are_searched(
 ) -> None:
     monkeypatch.setattr(searching, "MOST_QUERIES", 5)
     found = searcher(retriever).search(np.arange(24), SPACE)
-    assert found is not None
+    assert isinstance(found, Again)
     assert {query.text for query in found.queries} == {f"w{n} please" for n in range(7, 12)}
     assert sorted(found.decisions.tolist()) == [*range(7, 12), *range(19, 24)]
     numbers = [found.queries[row].text for row in found.asked]
@@ -122,9 +122,9 @@ def test_of_too_many_queries_those_asked_last_are_searched(
 
 
 def test_where_there_is_nothing_to_credit(retriever: Retriever) -> None:
-    assert searcher(retriever).search(np.arange(12), SPACE) is None
+    assert searcher(retriever).search(np.arange(12), SPACE) == "all rewards are the same"
     words = Bm25Retriever(TEXTS)
-    assert searcher(words).search(np.arange(24), SPACE) is None
+    assert searcher(words).search(np.arange(24), SPACE) == "this retriever can't search any"
 
 
 def test_a_collection_that_is_gone_is_an_error(tmp_path: Path) -> None:
