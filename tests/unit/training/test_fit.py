@@ -175,7 +175,7 @@ def test_progress_is_told_by_stage() -> None:
     of_texts = replace(QUICK, blend=BlendConfig(texts=True))
     fit(config=of_texts, on_progress=lambda *args: told.append(args))
     blend = [("learning a blend", 0, 1), ("learning a blend", 1, 1)]
-    assert told == [("reward table", 12, 12), *blend, ("training", 1, 2), ("training", 2, 2)]
+    assert told == [("reward table", 12, 12), *blend]  # too few queries to choose by query
     told.clear()
     fit(config=PLAIN, on_progress=lambda *args: told.append(args))
     assert told == [("reward table", 12, 12), ("training", 1, 2), ("training", 2, 2)]

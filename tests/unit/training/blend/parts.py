@@ -75,7 +75,7 @@ def world(
         ideal=np.ones((n, 1)),
         n_relevant=np.ones(n),
         present=np.ones((n, len(VIEWS)), dtype=np.bool_),
-        floors=scores.min(axis=1),
+        floors=np.full((n, len(VIEWS)), -3.0, dtype=np.float32),
         documents=tuple(f"d{place}" for place in range(N_DOCUMENTS)),
         candidates=np.tile(np.arange(N_DOCUMENTS, dtype=np.int32), (n, 1)),
     )

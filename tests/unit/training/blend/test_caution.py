@@ -129,7 +129,9 @@ def test_a_rounding_error_hurts_nobody(change: float, share: float) -> None:
     ("hurt", "n_groups", "limit", "expected"),
     [
         (0.5, 4, None, True),
-        (0.0, 4, 0.0, True),
+        (0.0, 4, 0.0, False),
+        (0.0, 4, 0.1, False),
+        (0.0, 40, 0.1, True),
         (0.05, 1000, 0.06, True),
         (0.05, 100, 0.06, False),
         (0.06, 10**6, 0.06, False),

@@ -55,10 +55,13 @@ def served_by_hand(pools: Pools, row: int, weights: Numbers) -> Numbers:
         spread: Numbers = (scores - scores.min()) / (scores.max() - scores.min())
         return spread
 
-    own = pools.scores[row, pools.mask[row]] / pools.scales() * weights
+    scaled = weights / pools.scales()
+    own, lowest = pools.scores[row, pools.mask[row]] * scaled, pools.floors[row] * scaled
     share = weights[pools.is_lexical].sum()
     dense, words = own[:, ~pools.is_lexical].sum(axis=1), own[:, pools.is_lexical].sum(axis=1)
-    found: Numbers = (1 - share) * min_max(dense) + share * min_max(words)
+    floor = lowest[~pools.is_lexical].sum()
+    above = np.maximum(dense - floor, 0.0) / (dense.max() - floor)
+    found: Numbers = (1 - share) * above + share * min_max(words)
     return found
 
 
