@@ -27,6 +27,7 @@ from rl_rewriter.training.offline import (
 )
 from rl_rewriter.training.offline_report import LogFitReport, no_gain_shown
 from rl_rewriter.training.replay.learning import Replayed, learn_blend
+from rl_rewriter.training.replay.searchable import searchable
 from rl_rewriter.training.replay.searching import Searcher
 from rl_rewriter.types import OnProgress
 
@@ -94,6 +95,13 @@ def learn_from_logs(
     started = time.perf_counter()
     if config.half_life_days is not None:
         log = forgetting(log, config.half_life_days)
+    shown, n_refused = searchable(shown, retriever)
+    if n_refused:
+        refused = (
+            f"the collection refuses {n_refused} logged filters: decisions under them taught no "
+            "blend"
+        )
+        report = replace(report, warnings=(*report.warnings, refused))
     searcher = Searcher(
         log,
         shown,
