@@ -106,7 +106,7 @@ class Probe:
             self.counts["BM25 terms"] += sum(term in counts.vocabulary for term in weights)
             return original(counts, weights, allowed)
 
-        TermCounts.scores = counted  # type: ignore[method-assign,assignment]
+        TermCounts.scores = counted  # type: ignore[method-assign,assignment]  # counts
 
 
 def main() -> None:

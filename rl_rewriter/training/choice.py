@@ -11,6 +11,7 @@ from rl_rewriter.policies.mlp import Layer, MlpPolicy
 from rl_rewriter.policies.protocols import Mask, Values
 from rl_rewriter.policies.ridge import Floats, Moments, Regression
 from rl_rewriter.training.blend.folds import GroupFolds
+from rl_rewriter.training.hurt import hurt_share
 
 PENALTY = 1000.0
 """Of the ridge regression: states say little, and many actions invite to believe too much."""
@@ -18,7 +19,6 @@ MARGINS = (0.01, 0.02)
 """Advantages, in units of the reward, that another action must be expected to be above."""
 CLEAR, CLEAR_OVER_KEEP = 1.5, 2.0
 """Standard errors that the cross-fitted gain has to be above: over what stands, and over keep."""
-_SAME = 1e-9
 TEMPERATURE = 0.01
 """Difference of expected rewards that makes an action e times as probable."""
 
@@ -43,7 +43,6 @@ class Choice:
     hurt: float
     gain: float
     standard_error: float
-
     needed: float
 
     @property
@@ -80,7 +79,7 @@ def learn_choice(table: RewardTable, standing: int, folds: GroupFolds) -> Choice
         policy=_policy(moments.without(), standing, margin),
         margin=margin,
         values=values,
-        hurt=float((table.values[rows, taken[margin]] < table.values[:, 0] - _SAME).mean()),
+        hurt=hurt_share(table.values[rows, taken[margin]], table.values[:, 0]),
         gain=float(gains.mean()),
         standard_error=folds.standard_error(gains),
         needed=CLEAR if standing else CLEAR_OVER_KEEP,

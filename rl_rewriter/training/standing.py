@@ -12,6 +12,7 @@ from rl_rewriter.training.blend.folds import GroupFolds, group_folds
 from rl_rewriter.training.blend.report import BlendReport
 from rl_rewriter.training.choice import Choice
 from rl_rewriter.training.config import FitConfig
+from rl_rewriter.training.hurt import hurt_share
 from rl_rewriter.training.loop import Outcome, greedy
 from rl_rewriter.training.on_rows import FittedOnRows
 
@@ -96,7 +97,7 @@ def with_policy(report: BlendReport, learned: FittedOnRows, rows: Sequence[int])
     """A report whose served values are those of a policy on its validation queries."""
     held_out = learned.table.subset(rows)
     values = greedy(learned.outcome.policy, held_out, held_out.values)
-    hurt = float((values < held_out.values[:, 0] - 1e-9).mean())
+    hurt = hurt_share(values, held_out.values[:, 0])
     return replace(report, served_value=float(values.mean()), served_hurt=hurt, served_share=1.0)
 
 

@@ -14,9 +14,9 @@ from rl_rewriter.training.blend.ladder import Rung
 from rl_rewriter.training.blend.learner import Learner
 from rl_rewriter.training.blend.objective import keep_weights
 from rl_rewriter.training.blend.trial import Trial
+from rl_rewriter.training.hurt import hurt_share, is_hurt
 
 _STRENGTHS = (1.0, 0.7, 0.5, 0.3, 0.1)
-_SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +79,6 @@ def with_caution(learner: Learner, trial: Trial, rung: Rung, folds: GroupFolds) 
     return replace(_everywhere(trial, "keep"), told=told)
 
 
-def hurt_share(values: Values, keep: Values) -> float:
-    """Share of queries below keep."""
-    return float(_is_hurt(values, keep).mean())
-
-
 def holds(hurt: float, n_groups: int, limit: float | None) -> bool:
     """Whether a share of queries below keep is within the limit, a standard error included."""
     return limit is None or likely(hurt, n_groups) <= limit
@@ -98,15 +93,15 @@ def _held(
     if strength < 1.0:
         weights = (1.0 - strength) * keep_weights(*weights.shape) + strength * weights
         values = judge.values(np.arange(len(weights)), weights)
-    paid, is_hurt = values - learner.config.price, _is_hurt(values, keep)
+    paid, below = values - learner.config.price, is_hurt(values, keep)
     is_open, gate = np.ones(len(keep), dtype=np.bool_), None
-    if not holds(float(is_hurt.mean()), folds.n_groups, limit):
+    if not holds(float(below.mean()), folds.n_groups, limit):
         states, moved = judge.everything.states.numpy(), share_moved(judge, weights)
-        found = fit_gate(states, paid - keep, is_hurt, moved, folds, limit)
+        found = fit_gate(states, paid - keep, below, moved, folds, limit)
         if found is None:
             return _everywhere(trial, "keep")
         is_open, gate = found.is_open, found.gate
-    hurt = float((is_hurt & is_open).mean())
+    hurt = float((below & is_open).mean())
     return Cautious(rung, np.where(is_open, paid, keep), hurt, is_open, strength, gate)
 
 
@@ -117,10 +112,6 @@ def _everywhere(trial: Trial, rung: Rung) -> Cautious:
     hurt = hurt_share(trial.blends[rung].values if is_blend else values, keep)
     is_open = np.full(len(keep), rung != "keep")
     return Cautious(rung, values, hurt, is_open, strength=float(rung != "keep"))
-
-
-def _is_hurt(values: Values, keep: Values) -> Flags:
-    return np.asarray(values < keep - _SAME)
 
 
 def _in_words(found: Cautious) -> str:

@@ -13,7 +13,7 @@ from rl_rewriter.actions.blend_prior import BlendPrior, shipped_prior
 from rl_rewriter.errors import InputError
 from rl_rewriter.policies.protocols import Values
 from rl_rewriter.rewards.reward import Table
-from rl_rewriter.training.blend.caution import Cautious, hurt_share, with_caution
+from rl_rewriter.training.blend.caution import Cautious, with_caution
 from rl_rewriter.training.blend.config import BlendConfig
 from rl_rewriter.training.blend.folds import GroupFolds, group_folds
 from rl_rewriter.training.blend.gate import Flags
@@ -24,6 +24,7 @@ from rl_rewriter.training.blend.objective import Batch, Judge
 from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.blend.report import BlendReport
 from rl_rewriter.training.blend.trial import Trial, try_rungs
+from rl_rewriter.training.hurt import hurt_share
 from rl_rewriter.training.network import one_thread
 from rl_rewriter.types import Matrix
 

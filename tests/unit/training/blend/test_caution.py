@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_rewriter.training.blend.caution import holds, hurt_share
+from rl_rewriter.training.blend.caution import holds
 from rl_rewriter.training.blend.fit import BlendFit, fit_blend
 from rl_rewriter.training.blend.gate import likely
+from rl_rewriter.training.hurt import hurt_share
 from tests.unit.training.blend.parts import SAME_FOR_ALL, World, gateable, judge_of
 
 KEEP = np.asarray([0.0, 0.3, 0.5, 1.0])
