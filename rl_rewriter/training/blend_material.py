@@ -57,7 +57,7 @@ def pools_of(
         CollectionError: The collection cannot be searched.
     """
     views = views_for(retriever.offers)
-    if config.blend is None or not views:
+    if config.blend is None or not config.by_ladder or not views:
         return None
     if Needs.VECTOR not in retriever.offers and not config.blend.texts:
         return None

@@ -87,6 +87,9 @@ class FitConfig:
         validation_share: Part of the queries, by conversation or group, held out to choose by.
         embedding_components: Directions of the query embedding in the state; 0 for none.
         blend: How a blend of views is learned beside the choice of an action; None learns none.
+        by_ladder: Whether something more complex than keep is taken only where it is clearly better
+            on queries that it hasn't seen: the best single action, a blend, a choice by query.
+            Otherwise a policy is trained by REINFORCE over single actions, however it fares.
     """
 
     reinforce: ReinforceConfig = field(default_factory=ReinforceConfig)
@@ -96,6 +99,7 @@ class FitConfig:
     validation_share: float = 0.2
     embedding_components: int = 0
     blend: BlendConfig | None = field(default_factory=BlendConfig)
+    by_ladder: bool = True
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""

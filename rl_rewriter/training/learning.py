@@ -10,7 +10,7 @@ from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.features.feature_set import FeatureSet
 from rl_rewriter.policies.reference import HeldTo
 from rl_rewriter.training.blend.pools import Pools
-from rl_rewriter.training.blended import BlendedFit, fit_blended
+from rl_rewriter.training.by_ladder import LadderFit, fit_by_ladder
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows
 from rl_rewriter.training.report import FitReport, fit_warnings
@@ -44,27 +44,30 @@ class Learned:
 
     Attributes:
         fitted: Features, table and policy.
-        blended: How a blend fared; None where none was tried.
+        climbed: How the rungs fared; None where a policy was trained without a ladder.
     """
 
     fitted: FittedOnRows
-    blended: BlendedFit | None = None
+    climbed: LadderFit | None = None
 
     @property
     def blend(self) -> LearnedBlend | None:
         """The blend to be served, if any."""
-        return self.blended.blend if self.blended is not None else None
+        return self.climbed.blend if self.climbed is not None else None
 
     @property
     def is_fitted_to_all(self) -> bool:
         """Whether what is served was fitted to all queries, by cross-fitting."""
-        return self.blended is not None and not self.blended.is_policy
+        return self.climbed is not None and not self.climbed.is_policy
 
 
 def learn(
     material: Material, config: FitConfig, tell: OnProgress, metrics_dir: Path | None
 ) -> Learned:
-    """A policy, with a blend where there are pools and one pays.
+    """A policy as complex as its queries earn, with a blend where there are pools and one pays.
+
+    A policy that is held to another one, or that isn't learned ``by_ladder``, is trained by
+    REINFORCE alone.
 
     Args:
         material: What to learn from.
@@ -76,7 +79,7 @@ def learn(
         TrainingError: Training diverged.
     """
     table, features = material.table, material.features
-    if material.pools is None:
+    if not config.by_ladder or material.held is not None:
         fitted = fit_on_rows(
             table,
             features,
@@ -87,7 +90,7 @@ def learn(
             metrics_dir=metrics_dir,
         )
         return Learned(fitted)
-    blended = fit_blended(
+    climbed = fit_by_ladder(
         table,
         features,
         material.pools,
@@ -96,7 +99,7 @@ def learn(
         on_progress=tell,
         metrics_dir=metrics_dir,
     )
-    return Learned(blended.fitted, blended)
+    return Learned(climbed.fitted, climbed)
 
 
 def told_of(material: Material, learned: Learned, config: FitConfig) -> FitReport:
@@ -115,7 +118,7 @@ def told_of(material: Material, learned: Learned, config: FitConfig) -> FitRepor
         chosen_update=outcome.update,
         seen=(),
         table=learned.fitted.table,
-        blend=learned.blended.report if learned.blended is not None else None,
+        blend=learned.climbed.report if learned.climbed is not None else None,
         warnings=(
             *fit_warnings(n_train, outcome.validation),
             *_limits_not_held(config, learned),
@@ -125,7 +128,7 @@ def told_of(material: Material, learned: Learned, config: FitConfig) -> FitRepor
 
 def _limits_not_held(config: FitConfig, learned: Learned) -> tuple[str, ...]:
     limit = config.blend.hurt_limit if config.blend is not None else None
-    if limit is None or learned.blended is not None:
+    if limit is None or learned.climbed is not None:
         return ()
     return (
         f"the limit of {limit:.0%} of the queries below keep was not applied: it holds a blend "

@@ -37,7 +37,8 @@ class FitReport:
         chosen_update: The update whose policy was kept.
         seen: Fingerprints of the queries seen in training or validation.
         table: Outcome of every action on these queries; cross-fitted for a learned blend.
-        blend: How a blend compared with what is simpler; None where none was tried.
+        blend: How rungs of the ladder compared, a blend's among them where there is one; None where
+            a policy was trained without a ladder.
         warnings: What a reader should know.
     """
 
@@ -86,6 +87,7 @@ def training_summary(config: FitConfig, report: FitReport, retriever: Retriever)
             "validation_share": config.validation_share,
             "embedding_components": config.embedding_components,
             "blend": config.blend.to_json() if config.blend is not None else None,
+            "by_ladder": config.by_ladder,
         },
         "versions": versions(),
         **results,

@@ -31,7 +31,7 @@ from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.types import Matrix, OnProgress
 
-_SCHEMA = 6
+_SCHEMA = 7
 Look = Mapping[str, float]
 
 
@@ -153,7 +153,7 @@ def refuse_without_torch() -> None:
 
 
 def _fit(task: FitTask) -> Fit:
-    from rl_rewriter.training.blended import fit_blended
+    from rl_rewriter.training.by_ladder import fit_by_ladder
     from rl_rewriter.training.on_rows import fit_on_rows, training_rows
 
     started = time.perf_counter()
@@ -163,11 +163,11 @@ def _fit(task: FitTask) -> Fit:
     def look(update: int, metrics: Look) -> None:
         looks.append({"update": update, **metrics})
 
-    if task.pools is not None:
-        blended = fit_blended(
+    if task.config.by_ladder:
+        climbed = fit_by_ladder(
             task.table, task.features, task.pools, task.groups, task.config, on_look=look
         )
-        found, blend = blended.fitted, blended.blend
+        found, blend = climbed.fitted, climbed.blend
     else:
         rows = training_rows(task.groups, task.config)
         found = fit_on_rows(task.table, task.features, rows, task.config, on_look=look)

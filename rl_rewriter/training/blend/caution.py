@@ -58,14 +58,12 @@ def with_caution(learner: Learner, trial: Trial, rung: Rung, folds: GroupFolds) 
     keep, limit = trial.values["keep"], learner.config.hurt_limit
     if limit is None:
         return _everywhere(trial, rung)
-    asked = f"at most {100 * limit:g}% of the queries may fall below keep"
-    if rung == "keep":
-        return replace(_everywhere(trial, rung), told=f"{asked}: keep is served")
-    if rung == "single":
-        found = _everywhere(trial, rung)
-        if holds(found.hurt, folds.n_groups, limit):
-            return replace(found, told=f"{asked}: {found.hurt:.1%} do")
-        asked = f"{asked}, and the best single action hurts {found.hurt:.1%}"
+    asked = _asked(limit)
+    if rung in ("keep", "single"):
+        found = singles_with_caution(trial, rung, folds, limit)
+        if found.rung == rung:
+            return found
+        asked = _single_hurts(limit, hurt_share(trial.values["single"], keep))
         rung = "same_for_all"
     for strength in _STRENGTHS if rung in trial.blends else ():
         found = _held(learner, trial, rung, folds, limit, strength)
@@ -76,6 +74,21 @@ def with_caution(learner: Learner, trial: Trial, rung: Rung, folds: GroupFolds) 
     told = (
         f"{asked}: keep is served, as nothing that clearly gains stays a standard error below that"
     )
+    return replace(_everywhere(trial, "keep"), told=told)
+
+
+def singles_with_caution(
+    trial: Trial, rung: Rung, folds: GroupFolds, limit: float | None
+) -> Cautious:
+    """Keep, or a single action where it hurts few enough: nothing tells beforehand whom."""
+    found = _everywhere(trial, rung)
+    if limit is None:
+        return found
+    if rung == "keep":
+        return replace(found, told=f"{_asked(limit)}: keep is served")
+    if holds(found.hurt, folds.n_groups, limit):
+        return replace(found, told=f"{_asked(limit)}: {found.hurt:.1%} do")
+    told = f"{_single_hurts(limit, found.hurt)}: keep is served"
     return replace(_everywhere(trial, "keep"), told=told)
 
 
@@ -112,6 +125,14 @@ def _everywhere(trial: Trial, rung: Rung) -> Cautious:
     hurt = hurt_share(trial.blends[rung].values if is_blend else values, keep)
     is_open = np.full(len(keep), rung != "keep")
     return Cautious(rung, values, hurt, is_open, strength=float(rung != "keep"))
+
+
+def _asked(limit: float) -> str:
+    return f"at most {100 * limit:g}% of the queries may fall below keep"
+
+
+def _single_hurts(limit: float, hurt: float) -> str:
+    return f"{_asked(limit)}, and the best single action hurts {hurt:.1%}"
 
 
 def _in_words(found: Cautious) -> str:

@@ -13,7 +13,11 @@ from rl_rewriter.actions.blend_prior import BlendPrior, shipped_prior
 from rl_rewriter.errors import InputError
 from rl_rewriter.policies.protocols import Values
 from rl_rewriter.rewards.reward import Table
-from rl_rewriter.training.blend.caution import Cautious, with_caution
+from rl_rewriter.training.blend.caution import (
+    Cautious,
+    singles_with_caution,
+    with_caution,
+)
 from rl_rewriter.training.blend.config import BlendConfig
 from rl_rewriter.training.blend.folds import GroupFolds, group_folds
 from rl_rewriter.training.blend.gate import Flags
@@ -23,7 +27,7 @@ from rl_rewriter.training.blend.network import Shifted
 from rl_rewriter.training.blend.objective import Batch, Judge
 from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.blend.report import BlendReport
-from rl_rewriter.training.blend.trial import Trial, try_rungs
+from rl_rewriter.training.blend.trial import Trial, try_rungs, try_singles
 from rl_rewriter.training.hurt import hurt_share
 from rl_rewriter.training.network import one_thread
 from rl_rewriter.types import Matrix
@@ -108,6 +112,27 @@ def fit_blend(
     single = None if single_values is None else int(single_values.mean(axis=0).argmax())
     report = _report(trial, folds, steps, cautious)
     return BlendFit(rung, head, single, trial.values, cautious.values, cautious.is_open, report)
+
+
+def fit_singles(values: Table, groups: Sequence[str], config: BlendConfig) -> BlendFit:
+    """Keep, or the best single action where that is clearly better: the ladder without blends.
+
+    Args:
+        values: Metric of every single action, ``(n, m)``, column 0 keep.
+        groups: One name a query; a group is never divided between folds.
+        config: Settings.
+    """
+    started = time.perf_counter()
+    folds = group_folds(groups, config.ladder.folds, config.seed)
+    trial = try_singles(values, folds)
+    rung, steps = climb(trial.values, folds, config.ladder)
+    cautious = singles_with_caution(trial, rung, folds, config.hurt_limit)
+    trial.seconds["all"] = round(time.perf_counter() - started, 3)
+    single = int(values.mean(axis=0).argmax())
+    report = _report(trial, folds, steps, cautious)
+    return BlendFit(
+        cautious.rung, None, single, trial.values, cautious.values, cautious.is_open, report
+    )
 
 
 def _fitted_to_all(learner: Learner, trial: Trial, rung: Rung, held: BlendHead) -> BlendHead:

@@ -52,15 +52,10 @@ def try_rungs(learner: Learner, folds: GroupFolds, single_values: Table | None) 
         single_values: Metric of every single action, ``(n, m)``, column 0 keep; None for none.
     """
     n, n_views = learner.judge.pools.present.shape
-    keep = learner.judge.keep(np.arange(n)) if single_values is None else single_values[:, 0]
-    trial = Trial(values={"keep": np.asarray(keep, dtype=np.float64)})
+    keep = learner.judge.keep(np.arange(n))[:, None] if single_values is None else single_values
+    trial = try_singles(keep, folds)
     if folds.n_groups < 2:
-        trial.messages.append(
-            "too few queries: at least two groups are needed to learn anything; keep stays"
-        )
         return trial
-    if single_values is not None:
-        trial.values["single"] = cross_fit_single(single_values, folds)
     if n_views < 2:
         trial.messages.append("this retriever has no view beside the query; nothing to blend")
         return trial
@@ -78,6 +73,23 @@ def try_rungs(learner: Learner, folds: GroupFolds, single_values: Table | None) 
     if learner.config.fine_tune.steps:
         trial.messages.append(_on_tuning(same))
     _try_by_query(learner, folds, same, trial)
+    return trial
+
+
+def try_singles(values: Table, folds: GroupFolds) -> Trial:
+    """Cross-fit the best single action.
+
+    Args:
+        values: Metric of keep and, where there are some, of single actions, ``(n, m)``.
+        folds: The division.
+    """
+    trial = Trial(values={"keep": np.asarray(values[:, 0], dtype=np.float64)})
+    if folds.n_groups < 2:
+        trial.messages.append(
+            "too few queries: at least two groups are needed to learn anything; keep stays"
+        )
+    elif values.shape[1] > 1:
+        trial.values["single"] = cross_fit_single(values, folds)
     return trial
 
 

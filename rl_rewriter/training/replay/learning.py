@@ -100,7 +100,7 @@ def learn_blend(
     if len(set(groups)) < 2:
         return "no blend was learned: the queries to learn from are all of one conversation"
     learned = _learn(searcher, found, groups)
-    if learned.blend is None or learned.blended is None:
+    if learned.blend is None or learned.climbed is None:
         return "no blend was learned: none is clearly better than a single action"
     fitted = learned.fitted
     actions = actions.extended([learned.blend])
@@ -114,7 +114,7 @@ def learn_blend(
     over_keep = _gain(searcher, others, policy - values[asked, 0])
     result = Replayed(
         checkpoint=checkpoint,
-        report=learned.blended.report,
+        report=learned.climbed.report,
         decisions=others.decisions,
         keep=values[asked, 0],
         best_fixed=values[asked, best],

@@ -25,7 +25,7 @@ from rl_rewriter.types import Query, Turn
 from tests.support import DOCUMENTS, TokenEmbedder, chroma_collection
 
 QUICK = FitConfig(reinforce=ReinforceConfig(updates=2, evaluate_every=1))
-PLAIN = replace(QUICK, blend=None)
+PLAIN = replace(QUICK, by_ladder=False)
 QUERIES = [Query(f"please tell me about {id_}", id=id_) for id_ in DOCUMENTS]
 QRELS = {id_: {id_: 1.0} for id_ in DOCUMENTS}
 
@@ -159,7 +159,7 @@ def test_the_report_says_what_was_done() -> None:
 
 
 def test_states_are_standardised_over_the_training_queries_alone() -> None:
-    states = fit().table.states
+    states = fit(config=PLAIN).table.states
     centred = [
         rows
         for rows in combinations(range(len(states)), 10)

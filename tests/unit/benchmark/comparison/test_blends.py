@@ -33,7 +33,7 @@ EASY = dataclasses.replace(
 )
 """Takes a blend wherever it is above keep at all, of texts too."""
 BLENDED = dataclasses.replace(
-    CONFIG, folds=2, seeds=2, fit=dataclasses.replace(CONFIG.fit, blend=EASY)
+    CONFIG, folds=2, seeds=2, fit=dataclasses.replace(CONFIG.fit, blend=EASY, by_ladder=True)
 )
 
 

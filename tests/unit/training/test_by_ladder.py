@@ -13,6 +13,7 @@ from rl_rewriter.actions.feedback import FuseWithBm25
 from rl_rewriter.actions.keep import Keep
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.actions.words import Keywords
+from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import InputError
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
@@ -24,7 +25,7 @@ from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.text.statistics import CollectionStatistics
 from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.blend_material import pools_of
-from rl_rewriter.training.blended import fit_blended, with_column
+from rl_rewriter.training.by_ladder import fit_by_ladder, with_column
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
 from rl_rewriter.training.fit import fit_policy
 from rl_rewriter.training.report import FitReport
@@ -154,7 +155,15 @@ def test_with_few_queries_the_best_single_action_stands(retriever: Retriever) ->
 
 def test_no_blend_is_learned_where_none_is_asked_for(retriever: Retriever) -> None:
     checkpoint, report = fit(retriever, config=replace(QUICK, blend=None))
+    assert report.blend is not None
+    assert set(report.blend.values) == {"keep", "single"}
+    assert checkpoint.actions.names == SINGLE.names
+
+
+def test_a_policy_is_trained_in_any_case_where_that_is_asked_for(retriever: Retriever) -> None:
+    checkpoint, report = fit(retriever, config=replace(QUICK, by_ladder=False))
     assert report.blend is None
+    assert report.episodes == 4 * 128 * 8
     assert checkpoint.actions.names == SINGLE.names
 
 
@@ -251,7 +260,7 @@ def test_a_policy_over_single_actions_is_taken_where_it_is_clearly_better(update
         ),
     )
     groups = [f"g{row}" for row in range(len(table))]
-    found = fit_blended(
+    found = fit_by_ladder(
         table, features(table.states.shape[1]), without_gains(len(table)), groups, config
     )
     assert found.blend is None
@@ -274,7 +283,7 @@ def test_a_policy_over_single_actions_is_taken_where_it_is_clearly_better(update
 def test_a_linear_choice_is_taken_where_it_is_clearly_better() -> None:
     table = identity_task(120, 3)
     groups = [f"g{row}" for row in range(len(table))]
-    found = fit_blended(table, features(3), without_gains(len(table)), groups, QUICK)
+    found = fit_by_ladder(table, features(3), without_gains(len(table)), groups, QUICK)
     assert not found.is_policy
     assert found.report.rung in ("keep", "single")
     assert found.report.messages[-1].startswith("a choice by query around it taken over")
@@ -291,7 +300,7 @@ def test_no_choice_is_taken_where_states_tell_nothing() -> None:
     shuffled = np.random.default_rng(1).permutation(len(table))
     table = replace(table, states=table.states[shuffled])
     groups = [f"g{row}" for row in range(len(table))]
-    found = fit_blended(table, features(3), without_gains(len(table)), groups, QUICK)
+    found = fit_by_ladder(table, features(3), without_gains(len(table)), groups, QUICK)
     assert "choice by query around it not taken" in found.report.messages[-2]
     chosen = found.fitted.outcome.policy.distribution(
         found.fitted.table.states, found.fitted.table.mask
@@ -307,7 +316,7 @@ def test_a_policy_may_choose_beside_a_blend() -> None:
         reinforce=ReinforceConfig(updates=400, evaluate_every=40, warm_up=1, learning_rate=0.02),
     )
     state = features(table.states.shape[1])
-    found = fit_blended(table, state, of_blend.pools, of_blend.groups, config)
+    found = fit_by_ladder(table, state, of_blend.pools, of_blend.groups, config)
     assert found.report.rung == "same_for_all"
     assert found.blend is not None
     assert found.is_policy
@@ -318,7 +327,7 @@ def test_a_policy_may_choose_beside_a_blend() -> None:
     assert values > found.report.values["same_for_all"] + 0.1
     assert found.report.served_value == pytest.approx(values, abs=0.05)
     few = replace(config, reinforce=ReinforceConfig(updates=2, evaluate_every=1))
-    found = fit_blended(table, state, of_blend.pools, of_blend.groups, few)
+    found = fit_by_ladder(table, state, of_blend.pools, of_blend.groups, few)
     assert not found.is_policy
     scaled = found.fitted.table
     chosen = found.fitted.outcome.policy.distribution(scaled.states, scaled.mask).greedy()
@@ -334,7 +343,7 @@ def test_a_policy_that_hurts_more_than_allowed_is_not_taken() -> None:
         reinforce=ReinforceConfig(updates=60, evaluate_every=20, warm_up=1, learning_rate=0.02),
     )
     groups = [f"g{row}" for row in range(len(table))]
-    found = fit_blended(
+    found = fit_by_ladder(
         table, features(table.states.shape[1]), without_gains(len(table)), groups, config
     )
     assert found.report.rung == "keep"
@@ -353,9 +362,9 @@ def test_the_column_of_a_blend_that_is_held_back_holds_what_is_served() -> None:
         values=drawn.single_values,
         rewards=rewards,
     )
-    free = fit_blended(table, features(2), drawn.pools, drawn.groups, QUICK)
+    free = fit_by_ladder(table, features(2), drawn.pools, drawn.groups, QUICK)
     limited = replace(SAME_FOR_ALL, hurt_limit=free.report.served_hurt / 2)
-    found = fit_blended(
+    found = fit_by_ladder(
         table, features(2), drawn.pools, drawn.groups, replace(QUICK, blend=limited)
     )
     assert found.blend is not None
@@ -372,8 +381,8 @@ def test_a_blend_pays_what_the_reward_says(price: float) -> None:
     table = replace(table, values=np.tile(drawn.single_values[:, :1], 3), rewards=0 * table.rewards)
     priced = replace(QUICK, reward=RewardConfig(rewrite_cost=price / 2, search_cost=price / 4))
     state = features(table.states.shape[1])
-    free = fit_blended(table, state, drawn.pools, drawn.groups, QUICK)
-    found = fit_blended(table, state, drawn.pools, drawn.groups, priced)
+    free = fit_by_ladder(table, state, drawn.pools, drawn.groups, QUICK)
+    found = fit_by_ladder(table, state, drawn.pools, drawn.groups, priced)
     if price > 0.1:  # more than it gains
         assert (found.blend, found.report.rung) == (None, "keep")
         return
@@ -385,10 +394,47 @@ def test_a_blend_pays_what_the_reward_says(price: float) -> None:
 
 def test_a_limit_that_nothing_holds_to_is_told(retriever: Retriever) -> None:
     limited = replace(QUICK, blend=replace(SAME_FOR_ALL, hurt_limit=0.05))
-    _, report = fit(Bm25Retriever(DOCUMENTS), config=limited)
-    assert any("the limit of 5% of the queries" in warning for warning in report.warnings)
-    _, report = fit(retriever, config=limited)
+    checkpoint, report = fit(retriever, config=limited)
     assert not any("limit" in warning for warning in report.warnings)
+    _, report = fit(retriever, config=limited, actions=None, reference=checkpoint)
+    assert any("the limit of 5% of the queries" in warning for warning in report.warnings)
+
+
+def shown_by_number(better: int, worse: int, of: int) -> RewardTable:
+    """Another action that some queries are better by and some worse, whatever their states say."""
+    table = identity_task(of, 2)
+    gains = np.zeros(of)
+    gains[:better], gains[better : better + worse] = 0.5, -0.1
+    values = np.stack([np.full(of, 0.4), 0.4 + gains], axis=1)
+    rewards = values - values[:, :1]
+    return replace(
+        table, states=np.zeros_like(table.states), values=values, rewards=rewards
+    ).subset(np.random.default_rng(0).permutation(of))
+
+
+@pytest.mark.parametrize(("better", "stands"), [(0, "keep"), (100, "single")])
+def test_without_views_the_best_single_action_has_to_be_clearly_better(
+    better: int, stands: str
+) -> None:
+    table = shown_by_number(better, 20, 200)
+    groups = [f"g{row}" for row in range(len(table))]
+    found = fit_by_ladder(table, features(table.states.shape[1]), None, groups, QUICK)
+    assert (found.report.rung, found.blend, found.is_policy) == (stands, None, False)
+    policy = found.fitted.outcome.policy
+    chosen = policy.distribution(found.fitted.table.states, table.mask).greedy()
+    assert set(chosen.tolist()) == {int(stands == "single")}
+
+
+@pytest.mark.parametrize(("worse", "stands"), [(2, "single"), (20, "keep")])
+def test_without_views_a_limit_holds_single_actions_back(worse: int, stands: str) -> None:
+    table = shown_by_number(100, worse, 200)
+    groups = [f"g{row}" for row in range(len(table))]
+    config = replace(QUICK, blend=replace(SAME_FOR_ALL, hurt_limit=0.06))
+    found = fit_by_ladder(table, features(table.states.shape[1]), None, groups, config)
+    assert found.report.rung == stands
+    assert found.report.on_limit.startswith("at most 6% of the queries may fall below keep")
+    assert ("best single action hurts 10.0%" in found.report.on_limit) is (stands == "keep")
+    assert found.report.served_hurt == (worse / 200 if stands == "single" else 0.0)
 
 
 def test_one_more_column() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.rewards.reward import RewardConfig
-from rl_rewriter.training.blended import BlendedFit, fit_blended
+from rl_rewriter.training.by_ladder import LadderFit, fit_by_ladder
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
 from tests.tables import identity_task
 from tests.unit.benchmark.comparison.conftest import features
@@ -30,8 +30,8 @@ def table() -> RewardTable:
     return replace(nothing, states=DRAWN.states, values=values, rewards=values - KEEP[:, None])
 
 
-def fitted() -> BlendedFit:
-    return fit_blended(table(), features(2), DRAWN.pools, DRAWN.groups, CONFIG)
+def fitted() -> LadderFit:
+    return fit_by_ladder(table(), features(2), DRAWN.pools, DRAWN.groups, CONFIG)
 
 
 def test_kept_queries_have_keeps_value_and_pay_nothing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,9 +34,12 @@ from rl_rewriter.training.standing import (
 )
 from rl_rewriter.types import OnProgress
 
+if TYPE_CHECKING:
+    from rl_rewriter.training.blend.fit import BlendFit
+
 
 @dataclass(frozen=True, eq=False)
-class BlendedFit:
+class LadderFit:
     """What came of a fit on all rows of a table.
 
     Attributes:
@@ -53,17 +57,17 @@ class BlendedFit:
     is_policy: bool
 
 
-def fit_blended(
+def fit_by_ladder(
     table: RewardTable,
     features: FeatureSet,
-    pools: Pools,
+    pools: Pools | None,
     groups: Sequence[str],
     config: FitConfig,
     *,
     on_progress: OnProgress = lambda stage, done, total: None,
     metrics_dir: Path | None = None,
     on_look: OnLook = lambda update, metrics: None,
-) -> BlendedFit:
+) -> LadderFit:
     """Climb as far as cross-fitted gains are clear.
 
     What stands is served, unless a choice by query among all actions, the blend among them, is
@@ -73,7 +77,8 @@ def fit_blended(
     Args:
         table: Outcomes of single actions, with raw states.
         features: What the states are made of, not fitted.
-        pools: Scored candidates of the same queries.
+        pools: Scored candidates of the same queries; None where no blend can be searched, so that
+            the ladder is one of keep and the best single action.
         groups: One name a query.
         config: Settings, a blend's among them.
         on_progress: Told the number of updates done.
@@ -84,14 +89,10 @@ def fit_blended(
         InputError: There are fewer than two groups.
         TrainingError: A number stopped being finite.
     """
-    from rl_rewriter.training.blend.fit import fit_blend
-
-    pools = pools.of_present_views()  # nothing is learned about views that none of these has
+    if pools is not None:
+        pools = pools.of_present_views()  # nothing is learned about views that none of these has
     settings = _settings(pools, config)
-    net = table.values[:, :1] + table.rewards  # values less prices
-    on_progress("learning a blend", 0, 1)
-    found = fit_blend(pools, table.states, groups, net, settings)
-    on_progress("learning a blend", 1, 1)
+    found = _climbed(table, pools, groups, settings, on_progress)
     head, blend = found.head, None
     if head is not None:
         blend = LearnedBlend(head)
@@ -102,7 +103,7 @@ def fit_blended(
     fitted = features.fitted_on(table.states, table.weights)
     scaled = replace(table, states=fitted.standardised(table.states))
     outcome = standing_outcome(table, standing_column(found, table), found, config)
-    stands = BlendedFit(FittedOnRows(fitted, scaled, outcome), blend, found.report, is_policy=False)
+    stands = LadderFit(FittedOnRows(fitted, scaled, outcome), blend, found.report, is_policy=False)
     folds = group_folds(groups, settings.ladder.folds, settings.seed)
     if folds.n_groups < FEWEST_GROUPS:
         return _told(stands, f"too few queries: a choice by query takes {FEWEST_GROUPS} groups")
@@ -132,22 +133,42 @@ def fit_blended(
     if not is_clear:
         return stands
     report = with_policy(stands.report, learned, rows[1])
-    return BlendedFit(learned, blend, report, is_policy=True)
+    return LadderFit(learned, blend, report, is_policy=True)
 
 
-def _told(found: BlendedFit, message: str) -> BlendedFit:
+def _climbed(
+    table: RewardTable,
+    pools: Pools | None,
+    groups: Sequence[str],
+    settings: BlendConfig,
+    on_progress: OnProgress,
+) -> BlendFit:
+    """What stands of keep, single actions and, where there are pools, blends."""
+    from rl_rewriter.training.blend.fit import fit_blend, fit_singles
+
+    net = table.values[:, :1] + table.rewards  # values less prices
+    if pools is None:
+        return fit_singles(net, groups, settings)
+    on_progress("learning a blend", 0, 1)
+    found = fit_blend(pools, table.states, groups, net, settings)
+    on_progress("learning a blend", 1, 1)
+    return found
+
+
+def _told(found: LadderFit, message: str) -> LadderFit:
     report = found.report
     return replace(found, report=replace(report, messages=(*report.messages, message)))
 
 
-def _settings(pools: Pools, config: FitConfig) -> BlendConfig:
+def _settings(pools: Pools | None, config: FitConfig) -> BlendConfig:
     """A blend's settings, with the metric, the seed and the prices of the whole fit."""
-    assert config.blend is not None  # whoever has pools has settings
+    blend = config.blend or BlendConfig()
+    price = 0.0 if pools is None else _price(pools, config.reward)
     return replace(
-        config.blend,
+        blend,
         metric=config.reward.metric,
         seed=config.reinforce.seed,
-        price=config.blend.price + _price(pools, config.reward),
+        price=blend.price + price,
     )
 
 
