@@ -29,12 +29,14 @@ from rl_rewriter.training.blend_material import pools_of
 from rl_rewriter.training.config import FitConfig
 
 LIMIT = 1000
+ALIKE = ("words_alike", "words_of_history_alike")
 WITHOUT: Mapping[str, tuple[str, ...]] = {
     "no documents of both rankings": ("fused_3", "fused_5"),
     "no feedback at all": ("first_3", "fused_3", "fused_5", "bm25_3"),
     "no expanded words": ("words_expanded",),
-    "no BM25": ("words", "words_expanded", "words_of_history"),
-    "no conversation": ("history_in_front", "last_answer", "words_of_history"),
+    "no BM25": ("words", "words_expanded", "words_of_history", *ALIKE),
+    "no words spelt alike": ALIKE,
+    "no conversation": ("history_in_front", "last_answer", "words_of_history", ALIKE[1]),
 }
 SETTINGS: Mapping[str, BlendConfig] = {
     "no tuning by REINFORCE": BlendConfig(fine_tune=FineTuneConfig(steps=0)),

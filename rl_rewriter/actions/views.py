@@ -12,6 +12,7 @@ import numpy.typing as npt
 from rl_rewriter.actions.feedback import ExpandWithTerms
 from rl_rewriter.actions.fused_documents import fused_vectors
 from rl_rewriter.errors import CheckpointError
+from rl_rewriter.text.alike import ask_alike
 from rl_rewriter.text.history_parts import in_front, parts_of_history
 from rl_rewriter.types import Evidence, Matrix, Needs, Ranking, Vector
 
@@ -76,6 +77,14 @@ def _in_front(evidence: Evidence) -> str:
     return in_front(evidence.query, "first_last")
 
 
+def _alike(evidence: Evidence) -> str:
+    return ask_alike(_query(evidence))
+
+
+def _in_front_alike(evidence: Evidence) -> str:
+    return ask_alike(_in_front(evidence))
+
+
 def _last_answer(evidence: Evidence) -> str:
     return " ".join(parts_of_history(evidence.query, "last_answer"))
 
@@ -107,6 +116,8 @@ VIEWS: tuple[View, ...] = (
     View("words", "lexical", Needs.LEXICAL, text=_query),
     View("words_expanded", "lexical", Needs.LEXICAL | Needs.FIRST_TEXTS, text=_expanded),
     View("words_of_history", "lexical", Needs.LEXICAL, text=_in_front),
+    View("words_alike", "lexical", Needs.LEXICAL, text=_alike),
+    View("words_of_history_alike", "lexical", Needs.LEXICAL, text=_in_front_alike),
 )
 """All views; the first is the query itself."""
 

@@ -30,6 +30,8 @@ _VIEWS = {
     "words": "BM25 of the query",
     "words_expanded": "BM25 of the query with words of the first documents",
     "words_of_history": "BM25 of the query behind the first and last question",
+    "words_alike": "BM25 of the query with words spelt alike",
+    "words_of_history_alike": "BM25 of the same behind the first and last question",
 }
 _SHOWN = 0.005
 

@@ -16,6 +16,7 @@ from rl_rewriter.folders import replacing
 from rl_rewriter.retrieval.kept_scores import KeptScores
 from rl_rewriter.retrieval.ranking import top_ranking
 from rl_rewriter.retrieval.term_counts import K1, B, Mask, TermCounts, count_terms
+from rl_rewriter.text.alike import Vocabulary, asks_alike
 from rl_rewriter.text.tokens import index_terms
 from rl_rewriter.types import Ranking, Rewrite, Vector
 
@@ -53,13 +54,20 @@ class Bm25Index:
         """Document id -> position in the arrays that :meth:`scores` returns."""
         return {id_: row for row, id_ in enumerate(self.ids)}
 
+    @cached_property
+    def spelling(self) -> Vocabulary:
+        """The words of all documents by their spelling; made when a text first asks for it."""
+        return Vocabulary(term for term in self._counts.vocabulary if term != _EMPTY_DOCUMENT)
+
     def scores(
         self, rewrite: Rewrite, allowed: Mask | None = None, *, query: str | None = None
     ) -> Vector:
         """BM25 score of every document for the weighted texts of a rewrite, shape ``(len(self),)``.
 
         Scores of several texts are mixed linearly: for BM25, a sum over terms, that is the same as
-        a query whose terms carry the texts' weights, and each term is scored once.
+        a query whose terms carry the texts' weights, and each term is scored once. Of a text that
+        asks for it (:func:`~rl_rewriter.text.alike.ask_alike`) words that are spelt alike count
+        too.
 
         Args:
             rewrite: The texts with their weights.
@@ -71,11 +79,17 @@ class Bm25Index:
         if not self.ids:
             return np.zeros(0, dtype=np.float32)
         mix: dict[str, float] = {}
+        alike: dict[str, float] = {}
         for text, weight in zip(rewrite.texts, rewrite.weights, strict=True):
+            of_kind = alike if asks_alike(text) else mix
             for term in index_terms(text) if weight > 0 else ():
-                mix[term] = mix.get(term, 0.0) + weight
+                of_kind[term] = of_kind.get(term, 0.0) + weight
         known = Counter(index_terms(rewrite.text if query is None else query))
-        return self._scores.of_mix(mix, known, allowed)
+        scores = self._scores.of_mix(mix, known, allowed)
+        if not alike:
+            return scores
+        words = [(weight, self.spelling.alike_to(term)) for term, weight in alike.items()]
+        return scores + self._counts.pooled_scores(words, allowed)
 
     def top(self, rewrite: Rewrite, k: int, allowed: Mask | None = None) -> Ranking:
         """The ``k`` best documents with a score above zero among those allowed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -65,7 +65,7 @@ class TermCounts:
         n_documents = int(np.count_nonzero(allowed))
         if not n_documents or not known:
             return scores
-        mean_length = float(self.lengths @ allowed) / n_documents
+        mean_length = self._mean_length(allowed, n_documents)
         for weight, postings in known:
             inside = allowed[self.rows[postings]]
             rows = self.rows[postings][inside]
@@ -75,6 +75,62 @@ class TermCounts:
             impacts = (idf * (frequencies / (saturation + frequencies))).astype(np.float32)
             scores[rows] += weight * impacts
         return scores
+
+    def pooled_scores(
+        self, words: Iterable[tuple[float, Mapping[str, float]]], allowed: Mask | None = None
+    ) -> Vector:
+        """Weighted sum of the scores of words, each of them pooled of several terms, ``(n,)``.
+
+        What stands for a word counts as the word itself, as far as it does: its frequency in a
+        document and its number of documents are those of its terms times their weights, summed
+        (probabilistic structured queries: Darwish and Oard, 2003). A word of one term of weight 1
+        scores as in :meth:`scores`.
+
+        Args:
+            words: What each word counts for, and the terms that stand for it with weights up to 1.
+            allowed: The documents that there are for this search, ``(n,)``, None for all; others
+                score 0.
+        """
+        scores = np.zeros(len(self.lengths), dtype=np.float32)
+        n_documents = len(scores) if allowed is None else int(np.count_nonzero(allowed))
+        if not n_documents:
+            return scores
+        mean_length = self._mean_length(allowed, n_documents)
+        pooled = np.zeros(len(scores), dtype=np.float64)
+        for weight, terms in words:
+            found = [(self._postings(term, allowed), share) for term, share in terms.items()]
+            n_containing = sum(share * len(rows) for (rows, _), share in found)
+            if not n_containing:
+                continue
+            rows = np.concatenate([rows for (rows, _), _ in found])
+            np.add.at(
+                pooled, rows, np.concatenate([share * counts for (_, counts), share in found])
+            )
+            frequencies = pooled[rows]
+            saturation = K1 * ((1 - B) + B * self.lengths[rows] / mean_length)
+            idf = _idf(min(n_containing, n_documents), n_documents)
+            # A document that several terms stand in comes several times, and is set once.
+            scores[rows] += weight * idf * frequencies / (saturation + frequencies)
+            pooled[rows] = 0.0
+        return scores
+
+    def _mean_length(self, allowed: Mask | None, n_documents: int) -> float:
+        total = self.lengths.sum() if allowed is None else self.lengths @ allowed
+        return float(total) / n_documents
+
+    def _postings(
+        self, term: str, allowed: Mask | None
+    ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.uint32]]:
+        """Documents of a term among those allowed, and how often it stands in each."""
+        number = self.vocabulary.get(term, len(self.starts))
+        if number + 1 >= len(self.starts):
+            return self.rows[:0], self.frequencies[:0]
+        postings = slice(self.starts[number], self.starts[number + 1])
+        rows, frequencies = self.rows[postings], self.frequencies[postings]
+        if allowed is None:
+            return rows, frequencies
+        inside = allowed[rows]
+        return rows[inside], frequencies[inside]
 
 
 def count_terms(
@@ -104,5 +160,5 @@ def count_terms(
     return TermCounts(vocabulary, starts, rows, impacts, frequencies, lengths)
 
 
-def _idf(n_containing: int, n_documents: int) -> float:
+def _idf(n_containing: float, n_documents: int) -> float:
     return math.log(1 + (n_documents - n_containing + 0.5) / (n_containing + 0.5))

@@ -23,7 +23,7 @@ from tests.support import DOCUMENTS, TokenEmbedder, chroma_collection
 from tests.unit.actions.conftest import MakeEvidence, head_of, ranking
 
 VIEWS = ("query", "first_3", "fused_3", "bm25_3", "words", "words_expanded")
-OF_HISTORY = ("history_in_front", "last_answer", "words_of_history")
+OF_HISTORY = ("history_in_front", "last_answer", "words_of_history", "words_of_history_alike")
 QUERY = Query(
     "who pays for it then?", (Turn("user", "a repair within the warranty"), Turn("assistant", "ok"))
 )
@@ -181,7 +181,10 @@ def test_the_served_score_is_the_trained_one(searched: HybridRetriever, seed: in
     assert rewrite is not None
     [found] = searched.search([rewrite], k=len(DOCUMENTS))
 
-    seen, weights = look(item, blend.views), head.weights(head.mean[None], np.ones((1, 9)) > 0)[0]
+    seen, weights = (
+        look(item, blend.views),
+        head.weights(head.mean[None], np.ones((1, len(names))) > 0)[0],
+    )
     assert seen.present.all()
     assert seen.vectors is not None
     ids = sorted(DOCUMENTS)

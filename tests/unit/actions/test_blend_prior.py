@@ -31,7 +31,7 @@ def test_the_shipped_numbers_are_a_logit_and_a_scale_for_every_view() -> None:
     assert prior.scale is not None
     assert (prior.scale > 0).all()
     weights = prior.head(NAMES, 3, 1.0).weights(
-        np.zeros((1, 3), np.float32), np.ones((1, 10), dtype=bool)
+        np.zeros((1, 3), np.float32), np.ones((1, len(NAMES)), dtype=bool)
     )
     assert weights.sum() == pytest.approx(1.0)
     assert (weights > 0).all()
@@ -50,7 +50,7 @@ def test_the_shipped_file_names_what_it_was_learned_on_and_holds_nothing_else() 
 
 def test_the_query_weighs_more_than_any_view_of_it_and_a_conversation_counts() -> None:
     logits = dict(zip(NAMES, shipped_prior().logits.tolist(), strict=True))
-    of_history = ("history_in_front", "last_answer", "words_of_history")
+    of_history = ("history_in_front", "last_answer", "words_of_history", "words_of_history_alike")
     assert all(logits["query"] > logits[name] for name in NAMES[1:] if name not in of_history)
     assert logits["history_in_front"] > logits["last_answer"]
 

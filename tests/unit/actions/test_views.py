@@ -27,6 +27,7 @@ def test_a_query_of_its_own_has_its_vector_and_its_words(evidence: MakeEvidence)
     assert [name for name, there in zip(NAMES, seen.present, strict=True) if there] == [
         "query",
         "words",
+        "words_alike",
     ]
     assert seen.vectors is not None
     assert seen.vectors[0].tolist() == [3.0, 4.0]
@@ -131,7 +132,15 @@ def test_all_views_over_a_collection_with_vectors_and_words() -> None:
         ),
         (
             Needs.BLEND | Needs.LEXICAL,
-            ("query", "history_in_front", "last_answer", "words", "words_of_history"),
+            (
+                "query",
+                "history_in_front",
+                "last_answer",
+                "words",
+                "words_of_history",
+                "words_alike",
+                "words_of_history_alike",
+            ),
         ),
         (CHROMA & ~(Needs.LEXICAL | Needs.LEXICAL_VECTORS), DENSE[:2] + DENSE[-2:]),
     ],

@@ -65,7 +65,7 @@ def test_the_decision_tells_the_weights_and_their_density(
     assert tuple(found.weights) == blend.head.views
     weights = np.asarray([[*found.weights.values()]])
     assert weights.sum() == pytest.approx(1.0)
-    of_history = {"history_in_front", "last_answer", "words_of_history"}
+    of_history = {"history_in_front", "last_answer", "words_of_history", "words_of_history_alike"}
     absent = {view for view, weight in found.weights.items() if weight == 0.0}
     assert absent == (set() if query.history else of_history)
     state = np.asarray([found.state], dtype=np.float32)

@@ -190,11 +190,17 @@ def test_views_that_no_query_has_are_no_views(retriever: Retriever) -> None:
     statistics = CollectionStatistics.from_texts(DOCUMENTS.values())
     alone = pools_of(QUERIES[:2], retriever, statistics, QRELS, QUICK)
     assert alone is not None
-    assert not {"history_in_front", "last_answer", "words_of_history"} & {*alone.views}
+    assert not {"history_in_front", "last_answer", "words_of_history", "words_of_history_alike"} & {
+        *alone.views
+    }
     talk = replace(QUERIES[0], history=(Turn("user", "w1x1"),))
     both = pools_of([talk, *QUERIES[1:2]], retriever, statistics, QRELS, QUICK)
     assert both is not None
-    assert {*both.views} - {*alone.views} == {"history_in_front", "words_of_history"}
+    assert {*both.views} - {*alone.views} == {
+        "history_in_front",
+        "words_of_history",
+        "words_of_history_alike",
+    }
     row = both.views.index("history_in_front")
     assert both.present[:, row].tolist() == [True, False]
 
