@@ -1,7 +1,7 @@
 """What a learned blend costs besides embedding and searching, and what it asks for.
 
 10,000 generated documents in an embedded Chroma collection with its BM25 index, a hashing embedder,
-and a policy that always takes a blend of ten views, whose weights three networks shift by query.
+and a policy that always takes a blend of twelve views, whose weights three networks shift by query.
 Calls of ``decide`` and of ``retrieve`` are timed by stage; "own" is what no stage takes: gathering,
 the state, the choice, composing the rewrite, and for ``retrieve`` fusing what was found. Stages and
 counts are those of ``retrieve``: medians of milliseconds, means of counts. Its "BM25 terms" are
@@ -14,7 +14,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,15 +98,25 @@ class Probe:
         setattr(target, method, counted)
 
     def _count_terms(self) -> None:
-        original = TermCounts.scores
+        of_terms, of_words = TermCounts.scores, TermCounts.pooled_scores
 
-        def counted(
+        def scores(
             counts: TermCounts, weights: Mapping[str, float], allowed: Mask | None = None
         ) -> Vector:
             self.counts["BM25 terms"] += sum(term in counts.vocabulary for term in weights)
-            return original(counts, weights, allowed)
+            return of_terms(counts, weights, allowed)
 
-        TermCounts.scores = counted  # type: ignore[method-assign,assignment]  # counts
+        def pooled_scores(
+            counts: TermCounts,
+            words: Iterable[tuple[float, Mapping[str, float]]],
+            allowed: Mask | None = None,
+        ) -> Vector:
+            words = list(words)
+            self.counts["BM25 terms"] += sum(len(terms) for _, terms in words)
+            return of_words(counts, words, allowed)
+
+        TermCounts.scores = scores  # type: ignore[method-assign,assignment]  # counts
+        TermCounts.pooled_scores = pooled_scores  # type: ignore[method-assign,assignment]  # counts
 
 
 def main() -> None:

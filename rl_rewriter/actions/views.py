@@ -159,6 +159,11 @@ def check_views(names: Sequence[str]) -> None:
         )
 
 
+def counts_alike(views: Iterable[View]) -> bool:
+    """Whether one of them counts words that are spelt alike."""
+    return any(view.text in (_alike, _in_front_alike) for view in views)
+
+
 def look(evidence: Evidence, views: Sequence[View]) -> Seen:
     """What the views of a query are, the query first, by what was gathered of it."""
     made = _made((view.text for view in views), evidence)

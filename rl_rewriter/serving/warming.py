@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from rl_rewriter.actions.views import counts_alike
 from rl_rewriter.errors import ServingError
 from rl_rewriter.retrieval.protocols import LexicalSource, Retriever
 from rl_rewriter.serving.guard import Guard
 from rl_rewriter.serving.policies import PolicyInUse
+from rl_rewriter.text.alike import ask_alike
 from rl_rewriter.types import Needs, Rewrite
 
-_WORDS = ("warm up",)
+_WORDS = "warm up"
 
 
 def warmed(guard: Guard, policies: PolicyInUse, retriever: Retriever | None) -> bool:
@@ -26,9 +28,10 @@ def warmed(guard: Guard, policies: PolicyInUse, retriever: Retriever | None) -> 
         ServingError: In strict mode, where something failed.
     """
     try:
-        policies.chosen("")
+        decider = policies.chosen("").decider
         if retriever is not None:
-            _searched(retriever)
+            blends = () if decider is None else decider.checkpoint.blends
+            _searched(retriever, any(counts_alike(blend.views) for blend in blends))
     except Exception as error:
         if guard.config.strict:
             raise ServingError("evidence") from error
@@ -37,7 +40,7 @@ def warmed(guard: Guard, policies: PolicyInUse, retriever: Retriever | None) -> 
     return True
 
 
-def _searched(retriever: Retriever) -> None:
-    retriever.search([Rewrite(_WORDS)], k=1)
+def _searched(retriever: Retriever, alike: bool) -> None:
+    retriever.search([Rewrite((_WORDS,))], k=1)
     if Needs.LEXICAL in retriever.offers and isinstance(retriever, LexicalSource):
-        retriever.lexical(_WORDS, k=1)
+        retriever.lexical([_WORDS, *([ask_alike(_WORDS)] if alike else [])], k=1)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rl_rewriter.errors import InputError
 from rl_rewriter.retrieval.bm25 import Bm25Index
+from rl_rewriter.text.alike import ask_alike
 from rl_rewriter.types import MAX_QUERY_CHARS, Rewrite
 from tests.support import NASTY_TEXTS
 
@@ -48,6 +49,27 @@ def test_a_mix_of_texts_is_the_mix_of_their_scores() -> None:
     bm25 = index()
     mixed = bm25.scores(Rewrite(("card", "refund", "week"), (0.5, 0.3, 0.2)))
     parts = [bm25.scores(Rewrite((text,))) for text in ("card", "refund", "week")]
+    np.testing.assert_allclose(mixed, 0.5 * parts[0] + 0.3 * parts[1] + 0.2 * parts[2], rtol=1e-6)
+
+
+def test_words_spelt_alike_count_where_a_text_asks_for_it() -> None:
+    documents = {"a": "refunds", "b": "they refunded the card", "c": "delivery", "d": "refund"}
+    bm25 = Bm25Index(tuple(documents), tuple(documents.values()))
+    asked = Rewrite((ask_alike("refund"),))
+    assert set(bm25.top(asked, 10).ids) == {"a", "b", "d"}
+    assert bm25.top(asked, 1).ids == ("d",)
+    assert bm25.top(Rewrite(("refund",)), 10).ids == ("d",)
+    assert bm25.top(asked, 10, np.asarray([True, False, True, False])).ids == ("a",)
+    assert bm25.top(Rewrite((ask_alike("reefund"),)), 10).ids == ("d",)
+    assert not bm25.scores(Rewrite((ask_alike("weather"),))).any()
+
+
+def test_a_mix_of_words_as_they_are_and_words_spelt_alike_is_the_mix_of_their_scores() -> None:
+    bm25 = index()
+    texts = ("card", ask_alike("cards refund"), ask_alike("refunds"))
+    mixed = bm25.scores(Rewrite(texts, (0.5, 0.3, 0.2)))
+    parts = [bm25.scores(Rewrite((text,))) for text in texts]
+    assert all(part.any() for part in parts)
     np.testing.assert_allclose(mixed, 0.5 * parts[0] + 0.3 * parts[1] + 0.2 * parts[2], rtol=1e-6)
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from random import Random
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rl_rewriter.retrieval.bm25 import Bm25Index
 from rl_rewriter.retrieval.term_counts import TermCounts, count_terms
 
 DOCUMENTS = (("card", "refund"), ("card", "card", "week"), ("card",), ("week",))
@@ -43,3 +48,60 @@ def test_a_part_without_documents_or_without_the_term_scores_nothing() -> None:
 def test_where_all_documents_are_searched_postings_score_what_the_index_says() -> None:
     scores = counts().scores({"card": 1.0, "week": 0.5, "unknown": 1.0})
     assert scores.tolist() == [1.0, 2.0 + 0.5 * 5.0, 3.0, 0.5 * 6.0]
+
+
+def bm25(documents: Sequence[Sequence[str]]) -> TermCounts:
+    return Bm25Index(
+        [str(row) for row in range(len(documents))], [" ".join(terms) for terms in documents]
+    )._counts
+
+
+TERMS = st.sampled_from(("card", "cards", "refund", "week", "weekly"))
+TEXTS = st.lists(st.lists(TERMS, max_size=6), min_size=1, max_size=6)
+
+
+@given(TEXTS, st.dictionaries(TERMS, st.floats(0.1, 3.0)), st.randoms())
+def test_words_that_stand_for_themselves_score_as_terms(
+    documents: list[list[str]], weights: dict[str, float], random: Random
+) -> None:
+    found, allowed = bm25(documents), np.asarray([random.random() < 0.7 for _ in documents])
+    words = [(weight, {term: 1.0}) for term, weight in weights.items()]
+    for mask in (None, allowed):
+        np.testing.assert_allclose(
+            found.pooled_scores(words, mask), found.scores(weights, mask), rtol=1e-5, atol=1e-6
+        )
+
+
+@given(TEXTS)
+def test_terms_of_full_weight_are_one_word(documents: list[list[str]]) -> None:
+    """Where no document holds both, which would count it twice among those that hold the word."""
+    apart = [
+        [term for term in terms if term != "cards" or "card" not in terms] for terms in documents
+    ]
+    # as many terms in every document, so that replacing one changes nothing else
+    merged = [["card" if term == "cards" else term for term in terms] for terms in apart]
+    pooled = bm25(apart).pooled_scores([(1.0, {"card": 1.0, "cards": 1.0})])
+    np.testing.assert_allclose(pooled, bm25(merged).scores({"card": 1.0}), rtol=1e-5, atol=1e-6)
+
+
+def test_a_term_counts_as_far_as_it_stands_for_the_word() -> None:
+    scores = counts().pooled_scores([(2.0, {"card": 1.0, "week": 0.5, "none": 0.9})])
+    idf = math.log(1 + (4 - 4.0 + 0.5) / (4.0 + 0.5))  # three with card, and half of the two others
+    frequencies, lengths = np.asarray([1, 2.5, 1, 0.5]), np.asarray([2, 3, 1, 1])
+    saturation = 1.5 * (0.25 + 0.75 * lengths / (7 / 4))
+    np.testing.assert_allclose(
+        scores, 2 * idf * frequencies / (saturation + frequencies), rtol=1e-6
+    )
+
+
+@given(TEXTS, st.randoms())
+def test_words_of_a_part_score_as_if_that_were_all(
+    documents: list[list[str]], random: Random
+) -> None:
+    allowed = np.asarray([random.random() < 0.6 for _ in documents])
+    words = [(1.0, {"card": 1.0, "cards": 0.7}), (0.5, {"weekly": 1.0, "week": 0.6})]
+    found = bm25(documents).pooled_scores(words, allowed)
+    assert not found[~allowed].any()
+    if allowed.any():
+        alone = bm25([terms for terms, is_in in zip(documents, allowed, strict=True) if is_in])
+        np.testing.assert_allclose(found[allowed], alone.pooled_scores(words), rtol=1e-5, atol=1e-6)

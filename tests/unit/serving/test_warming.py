@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 
 from rl_rewriter import RLQueryRewriter
+from rl_rewriter.actions.blend import LearnedBlend
+from rl_rewriter.actions.keep import Keep
+from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.errors import CollectionError, ServingError
+from rl_rewriter.features.feature_set import default_features
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.rollout.deployment import RegistryDeployment
 from rl_rewriter.rollout.registry import PolicyRegistry
 from rl_rewriter.types import Ranking
 from tests.support import DOCUMENTS, TokenEmbedder, chroma_collection, fixed_checkpoint
+from tests.unit.actions.conftest import head_of
 
 
 class Broken(Bm25Retriever):
@@ -33,6 +38,21 @@ def test_an_index_is_built_and_a_text_embedded(tmp_path: Path) -> None:
     assert len(embedder.embedded) == 1
     assert any(path.is_file() for path in cache.rglob("*"))
     assert rewriter.counters["requests"] == 0
+
+
+@pytest.mark.parametrize("view", ["words", "words_alike"])
+def test_words_are_known_by_their_spelling_where_the_policy_blends_them(
+    tmp_path: Path, view: str
+) -> None:
+    retriever = chroma_retriever(chroma_collection(), TokenEmbedder(), cache_dir=tmp_path)
+    n_features = len(default_features(retriever.offers).columns)
+    blend = LearnedBlend(head_of(("query", view), n_features=n_features))
+    actions = ActionSpace((Keep(), blend))
+    checkpoint = fixed_checkpoint(retriever, "blend", actions=actions)
+    rewriter = RLQueryRewriter(retriever, checkpoint=checkpoint)
+    assert rewriter.warm_up()
+    index = retriever._index.current_index()
+    assert ("spelling" in vars(index)) is (view == "words_alike")
 
 
 def test_a_registry_is_read_again_before_the_first_request(tmp_path: Path) -> None:
