@@ -369,7 +369,9 @@ class RLQueryRewriter:
         from rl_rewriter.training.from_logs import learn_from_logs
         from rl_rewriter.training.starting_points import known_actions, known_weights, logged
 
-        no_blend = self.retriever is None or (config is not None and config.fit.blend is None)
+        no_blend = self.retriever is None or (
+            config is not None and config.fit.learned_blend is None
+        )
         bandit, read = logged(log, self.log, with_lists=shown is None and not no_blend)
         checkpoint, report = learn_from_logs(
             bandit,
@@ -462,8 +464,9 @@ class RLQueryRewriter:
         """Do now, without a time limit, what the first request would have to wait for.
 
         Has a deployment load its policies, embeds a text, searches, and opens or builds the BM25
-        index. Before a wrapped retriever call :meth:`warm_up` of the adapter, which knows what is
-        searched there.
+        index. Where the policy's blend counts words that are spelt alike, they are prepared, too;
+        a policy that comes later does that in its first request. Before a wrapped retriever call
+        :meth:`warm_up` of the adapter, which knows what is searched there.
 
         Args:
             retriever: What will be searched; the rewriter's own by default.

@@ -134,7 +134,8 @@ class Rewrite:
             vector ``.6 e(a) + .4 e(b)`` (or the same mix of term scores), not as two searches.
         vector: Searched instead of the texts' embedding where vectors can be, ``(d,)``.
         lexical_weight: Share of the BM25 score in the fused ranking, 0 to 1.
-        lexical_texts: What BM25 scores there; ``texts[0]`` where there are none.
+        lexical_texts: What BM25 scores there; ``texts[0]`` where there are none. Some ask for words
+            that are spelt alike (:func:`~rl_rewriter.text.alike.asks_alike`).
         lexical_shares: One weight a lexical text, summing to 1: scores of several are mixed.
         llm_calls: Calls of a language model that were made for it.
         without_words: Whether BM25 is left out even by a retriever that fuses of its own accord.

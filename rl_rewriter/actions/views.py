@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -38,6 +38,7 @@ class View:
         documents: Makes the vectors of documents, ``(m, d)``, whose mean it is where no text has
             it; those of no documents where this query finds none.
         n_documents: How many of them are averaged, from the first on.
+        alike: Whether BM25 counts words that are spelt like those of its text.
     """
 
     name: str
@@ -46,6 +47,7 @@ class View:
     text: Maker[str] | None = None
     documents: Maker[Matrix] | None = None
     n_documents: int = 3
+    alike: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +77,6 @@ def _expanded(evidence: Evidence) -> str:
 
 def _in_front(evidence: Evidence) -> str:
     return in_front(evidence.query, "first_last")
-
-
-def _alike(evidence: Evidence) -> str:
-    return ask_alike(_query(evidence))
-
-
-def _in_front_alike(evidence: Evidence) -> str:
-    return ask_alike(_in_front(evidence))
 
 
 def _last_answer(evidence: Evidence) -> str:
@@ -116,8 +110,8 @@ VIEWS: tuple[View, ...] = (
     View("words", "lexical", Needs.LEXICAL, text=_query),
     View("words_expanded", "lexical", Needs.LEXICAL | Needs.FIRST_TEXTS, text=_expanded),
     View("words_of_history", "lexical", Needs.LEXICAL, text=_in_front),
-    View("words_alike", "lexical", Needs.LEXICAL, text=_alike),
-    View("words_of_history_alike", "lexical", Needs.LEXICAL, text=_in_front_alike),
+    View("words_alike", "lexical", Needs.LEXICAL, text=_query, alike=True),
+    View("words_of_history_alike", "lexical", Needs.LEXICAL, text=_in_front, alike=True),
 )
 """All views; the first is the query itself."""
 
@@ -159,15 +153,10 @@ def check_views(names: Sequence[str]) -> None:
         )
 
 
-def counts_alike(views: Iterable[View]) -> bool:
-    """Whether one of them counts words that are spelt alike."""
-    return any(view.text in (_alike, _in_front_alike) for view in views)
-
-
 def look(evidence: Evidence, views: Sequence[View]) -> Seen:
     """What the views of a query are, the query first, by what was gathered of it."""
     made = _made((view.text for view in views), evidence)
-    texts = tuple("" if view.text is None else made[view.text] for view in views)
+    texts = tuple(_text(view, made) for view in views)
     own = evidence.vector
     if own is None:
         return Seen(texts, None, np.asarray([bool(text) for text in texts]))
@@ -190,6 +179,11 @@ def look(evidence: Evidence, views: Sequence[View]) -> Seen:
     ]
     present[0] = True
     return Seen(texts, vectors, present)
+
+
+def _text(view: View, made: Mapping[Maker[str], str]) -> str:
+    text = "" if view.text is None else made[view.text]
+    return ask_alike(text) if view.alike else text
 
 
 def _made(makers: Iterable[Maker[T] | None], evidence: Evidence) -> dict[Maker[T], T]:

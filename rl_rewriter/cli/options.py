@@ -317,9 +317,10 @@ class BlendOptions:
     hurt_limit: Annotated[
         float | None,
         typer.Option(
-            help="Share of the queries that may fall below keep, from 0 to 1, such as 0.06: the "
+            help="Share of the queries that may fall below keep, from 0 to 1, such as 0.06: a "
             "blend is served only where its predicted advantage is clear enough for that, and the "
-            "query is kept elsewhere; no limit by default."
+            "query is kept elsewhere; a single action only if it hurts no more. No limit by "
+            "default."
         ),
     ] = None
 
@@ -337,10 +338,10 @@ class BlendOptions:
 
         is_chosen = learns_blend(patterns)
         if not self.blend and self.hurt_limit is not None:
-            raise InputError("--hurt-limit holds the blend back; leave out --no-blend")
+            raise InputError("--hurt-limit is a setting of the blend; leave out --no-blend")
         if not is_chosen and self.hurt_limit is not None:
             raise InputError(
-                "--hurt-limit holds the blend back, which --actions leaves out; add blend to it"
+                "--hurt-limit is a setting of the blend, which --actions leaves out; add blend"
             )
         if not (self.blend and is_chosen):
             return None

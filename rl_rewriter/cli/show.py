@@ -112,13 +112,13 @@ def _kinds_table(found: Headroom) -> Table:
     return table
 
 
-def train_record(out: Path, algorithm: str, report: FitReport) -> dict[str, Any]:
+def train_record(out: Path, report: FitReport) -> dict[str, Any]:
     """The object that ``train --json`` prints."""
     return {
         "schema": 1,
         "out": str(out),
         "policy_version": report.policy_version,
-        "algorithm": algorithm,
+        "algorithm": report.algorithm,
         "seconds": sum(report.seconds.values()),
         "episodes": report.episodes,
         "validation": dict(report.validation),

@@ -133,7 +133,7 @@ class _Training:
             metrics_dir=self.metrics,
         )
         rewriter.save(self.out)
-        record = show.train_record(self.out, self.settings.algorithm, report)
+        record = show.train_record(self.out, report)
         self.current.finish(record, lambda console: show.train(console, self.out, report))
 
     def from_logs(

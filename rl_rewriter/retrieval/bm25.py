@@ -44,6 +44,7 @@ class Bm25Index:
         self._bm25 = _index(documents)
         self._counts = count_terms(documents, *_postings(self._bm25))
         self._scores = KeptScores(self._counts)
+        self._spelling: Vocabulary | None = None
 
     def __len__(self) -> int:
         """Number of documents."""
@@ -54,10 +55,21 @@ class Bm25Index:
         """Document id -> position in the arrays that :meth:`scores` returns."""
         return {id_: row for row, id_ in enumerate(self.ids)}
 
-    @cached_property
+    @property
+    def knows_spelling(self) -> bool:
+        """Whether :attr:`spelling` was made already."""
+        return self._spelling is not None
+
+    @property
     def spelling(self) -> Vocabulary:
-        """The words of all documents by their spelling; made when a text first asks for it."""
-        return Vocabulary(term for term in self._counts.vocabulary if term != _EMPTY_DOCUMENT)
+        """The words of all documents by their spelling; made when a text first asks for it.
+
+        Without a lock, which a process forked meanwhile would find held: two threads may make it
+        twice.
+        """
+        if self._spelling is None:
+            self._spelling = Vocabulary(self._counts.vocabulary)
+        return self._spelling
 
     def scores(
         self, rewrite: Rewrite, allowed: Mask | None = None, *, query: str | None = None
@@ -127,6 +139,7 @@ class Bm25Index:
                 lengths=np.load(folder / _LENGTHS, allow_pickle=False),
             )
             index._scores = KeptScores(index._counts)
+            index._spelling = None
             if not index._is_whole():
                 return None
         except Exception:  # whatever is wrong with what is stored, it can be built again

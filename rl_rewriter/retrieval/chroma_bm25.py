@@ -111,7 +111,7 @@ class ChromaBm25:
             return index  # another request is looking; this one needn't wait for it
         try:
             if kept.index is None or self._ids_changed(kept.index):
-                kept.index = self._open()
+                kept.index = self._reopened()
             kept.checked = time.monotonic()
             return kept.index
         finally:
@@ -120,7 +120,7 @@ class ChromaBm25:
     def refresh(self) -> None:
         """Compare all texts with the index and rebuild it where they differ."""
         with self.kept.lock:
-            self.kept.index = self._open()
+            self.kept.index = self._reopened()
             self.kept.checked = time.monotonic()
 
     def allowed(self, filters: Filters | None, index: Bm25Index) -> npt.NDArray[np.bool_] | None:
@@ -141,6 +141,13 @@ class ChromaBm25:
         if self._collection.count() != len(index):
             return True
         return digest(self._collection.get(include=[])["ids"]) != self.kept.ids_digest
+
+    def _reopened(self) -> Bm25Index:
+        """The index as of now, with all that the one before had ready for requests."""
+        before, index = self.kept.index, self._open()
+        if before is not None and before.knows_spelling:
+            _ = index.spelling
+        return index
 
     def _open(self) -> Bm25Index:
         documents = list(read_texts(self._collection))

@@ -115,7 +115,12 @@ class LexicalSource(Protocol):
     def lexical(
         self, texts: Sequence[str], *, k: int, filters: FilterList | None = None
     ) -> list[Ranking]:
-        """BM25 rankings, one a text."""
+        """BM25 rankings, one a text.
+
+        Some texts ask to count words that are spelt alike
+        (:func:`~rl_rewriter.text.alike.asks_alike`); their words are the same to an index that
+        doesn't.
+        """
         ...
 
 

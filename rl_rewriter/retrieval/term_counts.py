@@ -14,6 +14,8 @@ from rl_rewriter.types import Vector
 
 K1 = 1.5
 B = 0.75
+MOST_POOLED = 50
+"""Terms that stand for one word at most."""
 Mask = npt.NDArray[np.bool_]
 
 
@@ -84,10 +86,12 @@ class TermCounts:
         What stands for a word counts as the word itself, as far as it does: its frequency in a
         document and its number of documents are those of its terms times their weights, summed
         (probabilistic structured queries: Darwish and Oard, 2003). A word of one term of weight 1
-        scores as in :meth:`scores`.
+        scores as in :meth:`scores`. Of a word's terms the first ``MOST_POOLED`` that stand in some
+        document count: what a filter keeps out takes nobody's place.
 
         Args:
-            words: What each word counts for, and the terms that stand for it with weights up to 1.
+            words: What each word counts for, and the terms that stand for it with weights up to 1,
+                those first that count before others.
             allowed: The documents that there are for this search, ``(n,)``, None for all; others
                 score 0.
         """
@@ -98,18 +102,23 @@ class TermCounts:
         mean_length = self._mean_length(allowed, n_documents)
         pooled = np.zeros(len(scores), dtype=np.float64)
         for weight, terms in words:
-            found = [(self._postings(term, allowed), share) for term, share in terms.items()]
-            n_containing = sum(share * len(rows) for (rows, _), share in found)
-            if not n_containing:
+            n_containing, found = 0.0, []
+            for term, share in terms.items():
+                rows, frequencies = self._postings(term, allowed)
+                if not len(rows):
+                    continue
+                pooled[rows] += share * frequencies
+                n_containing += share * len(rows)
+                found.append(rows)
+                if len(found) == MOST_POOLED:
+                    break
+            if not found:
                 continue
-            rows = np.concatenate([rows for (rows, _), _ in found])
-            np.add.at(
-                pooled, rows, np.concatenate([share * counts for (_, counts), share in found])
-            )
+            # A document that several terms stand in comes several times, and is set once.
+            rows = np.concatenate(found)
             frequencies = pooled[rows]
             saturation = K1 * ((1 - B) + B * self.lengths[rows] / mean_length)
             idf = _idf(min(n_containing, n_documents), n_documents)
-            # A document that several terms stand in comes several times, and is set once.
             scores[rows] += weight * idf * frequencies / (saturation + frequencies)
             pooled[rows] = 0.0
         return scores

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rl_rewriter.actions.views import counts_alike
 from rl_rewriter.errors import ServingError
 from rl_rewriter.retrieval.protocols import LexicalSource, Retriever
 from rl_rewriter.serving.guard import Guard
@@ -31,7 +30,7 @@ def warmed(guard: Guard, policies: PolicyInUse, retriever: Retriever | None) -> 
         decider = policies.chosen("").decider
         if retriever is not None:
             blends = () if decider is None else decider.checkpoint.blends
-            _searched(retriever, any(counts_alike(blend.views) for blend in blends))
+            _searched(retriever, any(view.alike for blend in blends for view in blend.views))
     except Exception as error:
         if guard.config.strict:
             raise ServingError("evidence") from error

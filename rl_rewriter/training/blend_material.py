@@ -26,7 +26,7 @@ def single_actions(space: ActionSpace, config: FitConfig) -> ActionSpace:
     Raises:
         InputError: Another action has the blend's name.
     """
-    if config.blend is None:
+    if config.learned_blend is None:
         return space
     own = tuple(action for action in space if not isinstance(action, LearnedBlend))
     if any(action.name == BLEND for action in own):
@@ -57,9 +57,10 @@ def pools_of(
         CollectionError: The collection cannot be searched.
     """
     views = views_for(retriever.offers)
-    if config.blend is None or not config.by_ladder or not views:
+    blend = config.learned_blend
+    if blend is None or not views:
         return None
-    if Needs.VECTOR not in retriever.offers and not config.blend.texts:
+    if Needs.VECTOR not in retriever.offers and not blend.texts:
         return None
     evidence = gather(queries, retriever, statistics, _needs(views))
     seen = [look(item, views) for item in evidence]
@@ -68,7 +69,7 @@ def pools_of(
     if len(views) < 2:
         return None
     seen = [look(item, views) for item in evidence]
-    return build_pools(evidence, seen, views, retriever, qrels, config.blend.pools)
+    return build_pools(evidence, seen, views, retriever, qrels, blend.pools)
 
 
 def _needs(views: Sequence[View]) -> Needs:

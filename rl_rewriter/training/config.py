@@ -89,7 +89,8 @@ class FitConfig:
         blend: How a blend of views is learned beside the choice of an action; None learns none.
         by_ladder: Whether something more complex than keep is taken only where it is clearly better
             on queries that it hasn't seen: the best single action, a blend, a choice by query.
-            Otherwise a policy is trained by REINFORCE over single actions, however it fares.
+            Otherwise a policy is trained by REINFORCE over single actions, however it fares, and no
+            blend is learned; from logs one always is, beside the blend.
     """
 
     reinforce: ReinforceConfig = field(default_factory=ReinforceConfig)
@@ -100,6 +101,11 @@ class FitConfig:
     embedding_components: int = 0
     blend: BlendConfig | None = field(default_factory=BlendConfig)
     by_ladder: bool = True
+
+    @property
+    def learned_blend(self) -> BlendConfig | None:
+        """How a blend is learned where the retriever can search any; None where none is tried."""
+        return self.blend if self.by_ladder else None
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""

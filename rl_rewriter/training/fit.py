@@ -1,4 +1,4 @@
-"""From judged queries to a checkpoint: split, table, REINFORCE, choice on validation queries."""
+"""From judged queries to a checkpoint: split, table, what its queries earn, and a report."""
 
 from __future__ import annotations
 

@@ -89,8 +89,9 @@ def learn_from_logs(
         on_progress=on_progress,
         metrics_dir=metrics_dir,
     )
+    blend = config.fit.learned_blend
     held_to_something = reference is not None or config.hold_to_log
-    if shown is None or retriever is None or config.fit.blend is None or held_to_something:
+    if shown is None or retriever is None or blend is None or held_to_something:
         return checkpoint, report
     started = time.perf_counter()
     if config.half_life_days is not None:
@@ -118,7 +119,7 @@ def learn_from_logs(
     else:
         report, served = _with_blend(report, found, log), found.checkpoint
     report = replace(report, seconds=seconds)
-    return replace(served, training=_summary(checkpoint.training, report, config.fit.blend)), report
+    return replace(served, training=_summary(checkpoint.training, report, blend)), report
 
 
 def _with_blend(report: LogFitReport, found: Replayed, log: LoggedBandit) -> LogFitReport:

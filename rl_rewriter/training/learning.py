@@ -131,6 +131,7 @@ def _limits_not_held(config: FitConfig, learned: Learned) -> tuple[str, ...]:
     if limit is None or learned.climbed is not None:
         return ()
     return (
-        f"the limit of {limit:.0%} of the queries below keep was not applied: it holds a blend "
-        "back, and none could be tried here",
+        f"the limit of {limit:.0%} of the queries below keep was not applied: it holds back what "
+        "climbs the ladder, and a policy that is held to another one, or trained in any case, "
+        "doesn't",
     )

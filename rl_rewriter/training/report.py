@@ -55,6 +55,11 @@ class FitReport:
     blend: BlendReport | None = None
     warnings: tuple[str, ...] = ()
 
+    @property
+    def algorithm(self) -> str:
+        """What made the policy: REINFORCE, or cross-fitting where no network was taken."""
+        return "reinforce" if self.episodes else "cross-fitting"
+
 
 def fit_warnings(n_train: int, validation: Mapping[str, float]) -> tuple[str, ...]:
     """What a reader should know before relying on the policy."""
@@ -76,7 +81,7 @@ def training_summary(config: FitConfig, report: FitReport, retriever: Retriever)
     told = {f.name: getattr(report, f.name) for f in fields(report) if f.name != "table"}
     results = {**told, "blend": asdict(report.blend) if report.blend is not None else None}
     return {
-        "algorithm": "reinforce",
+        "algorithm": report.algorithm,
         "retriever": retriever.name,
         "offers": retriever.offers.value,
         "settings": {

@@ -314,6 +314,7 @@ def test_nothing_is_searched_again_where_no_blend_is_asked_for(words: Served) ->
     without: list[dict[str, Any]] = [
         {"retriever": None},
         {"config": settings(blend=None)},
+        {"config": settings(by_ladder=False)},
         {"config": replace(QUICK, hold_to_log=True)},
         {"reference": words.checkpoint},
         {"shown": None},

@@ -12,6 +12,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from string import ascii_lowercase
 from typing import Any
 
 import chromadb
@@ -63,9 +64,13 @@ TEXTS = {
 }
 DOCUMENT_FILTERS = st.none() | where_document(WORDS)
 FILTERS = st.builds(Filters, WHERE, DOCUMENT_FILTERS)
+ALIKE = " ".join(f"card{one} {one}card money{one} {one}money" for one in ascii_lowercase)
+"""More words spelt like two of the question than can stand for one of them."""
 BAIT = st.lists(
     st.tuples(
-        st.sampled_from([QUESTION, f"{QUESTION} money card", "money back card money", "week"]),
+        st.sampled_from(
+            [QUESTION, f"{QUESTION} money card", "money back card money", "week", ALIKE]
+        ),
         METADATA,
     ),
     min_size=1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,10 @@ import pytest
 from rl_rewriter.actions.language_model import Answer, LanguageModel
 from rl_rewriter.integrations._capture import OpenRuns
 from rl_rewriter.monitoring.watch import DriftWatch
+from rl_rewriter.retrieval.bm25 import Bm25Index
 from rl_rewriter.retrieval.chroma_bm25 import ChromaBm25
 from rl_rewriter.telemetry.labels import BoundedLabels, LatestLabels
+from rl_rewriter.text.alike import Vocabulary, ask_alike
 from rl_rewriter.types import Feedback, Rewrite
 from tests.faults import Stall
 
@@ -67,6 +69,30 @@ def test_a_question_that_a_thread_of_the_parent_asks_is_asked_again() -> None:
     stall.let_go()
     asking.join(10)
     assert model.answer("a") == Answer("A")
+
+
+def test_a_spelling_that_a_thread_of_the_parent_makes_is_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stall, parent = Stall(), os.getpid()
+    asked = Rewrite((ask_alike("parcels"),))
+
+    def made(self: Vocabulary, words: Iterable[str]) -> None:
+        if os.getpid() == parent:
+            stall()
+        original(self, words)
+
+    original = Vocabulary.__init__
+    monkeypatch.setattr(Vocabulary, "__init__", made)
+    index, other = (Bm25Index(("refund", "abroad"), Pages.texts) for _ in range(2))
+    making = threading.Thread(target=index.top, args=(asked, 1))
+    making.start()
+    assert stall.reached.wait(10)
+    assert holds_in_a_fork(lambda: index.top(asked, 1).ids == ("abroad",))
+    assert holds_in_a_fork(lambda: other.top(asked, 1).ids == ("abroad",))
+    stall.let_go()
+    making.join(10)
+    assert index.knows_spelling
 
 
 def test_a_bm25_index_that_a_thread_of_the_parent_builds_is_built_again(tmp_path: Path) -> None:

@@ -174,8 +174,9 @@ class BlendConfig:
         prior: Where weights start from: "shipped" with this package, learned on other collections,
             or None for mostly the query; which was neither better nor worse (docs/experiments.md).
         hurt_limit: Largest share of queries below keep, by cross-fitting and with a standard error
-            to spare: the blend is served only where its predicted advantage over keep is clear
-            enough for that. None for no limit.
+            to spare: a blend is served only where its predicted advantage over keep is clear
+            enough for that, a single action or a choice only if it holds as it is. None for no
+            limit.
         texts: Whether blends are learned too where only texts can be searched, not vectors. There
             they weren't better than a choice among single actions (docs/experiments.md).
         seed: Seed of folds, initial weights, batches and draws.

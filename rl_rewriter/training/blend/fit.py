@@ -121,7 +121,12 @@ def fit_singles(values: Table, groups: Sequence[str], config: BlendConfig) -> Bl
         values: Metric of every single action, ``(n, m)``, column 0 keep.
         groups: One name a query; a group is never divided between folds.
         config: Settings.
+
+    Raises:
+        InputError: Values hold NaN.
     """
+    if not np.isfinite(values).all():
+        raise InputError("values of single actions must be finite; some are not")
     started = time.perf_counter()
     folds = group_folds(groups, config.ladder.folds, config.seed)
     trial = try_singles(values, folds)

@@ -73,10 +73,10 @@ def test_a_limit_of_harm_is_kept(cli: Cli, data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--no-blend", "--hurt-limit", "0.1"), "--hurt-limit holds the blend back"),
+        (("--no-blend", "--hurt-limit", "0.1"), "--hurt-limit is a setting of the blend"),
         (
             ("--actions", "keywords", "--hurt-limit", "0.1"),
-            "--hurt-limit holds the blend back, which --actions leaves out",
+            "--hurt-limit is a setting of the blend, which --actions leaves out",
         ),
         (("--hurt-limit", "2"), "hurt_limit must lie in [0, 1], got 2.0"),
         (("--hurt-limit", "0.1", "--logs", "log.jsonl"), "--hurt-limit is for learning from judge"),

@@ -10,6 +10,7 @@ import chromadb
 import pytest
 
 from rl_rewriter.retrieval.chroma_bm25 import ChromaBm25, default_cache_dir
+from rl_rewriter.text.alike import ask_alike
 from rl_rewriter.types import Filters, Ranking, Rewrite
 from tests.support import DOCUMENTS, TokenEmbedder, add_documents, chroma_collection
 
@@ -45,6 +46,26 @@ def test_one_document_in_place_of_another_is_noticed(tmp_path: Path) -> None:
     add_documents(collection, {"new": "a unicycle has one wheel"})
     assert find(bm25, "unicycle").ids == ("new",)
     assert find(bm25, "shoe").ids == ()
+
+
+def test_what_was_ready_for_requests_is_ready_again_after_a_change(tmp_path: Path) -> None:
+    collection = chroma_collection({"refund": "money is refunded"})
+    bm25 = opened(collection, tmp_path)
+    assert not bm25.current_index().knows_spelling
+    asked = Rewrite((ask_alike("refunds"),))
+    assert bm25.current_index().top(asked, 1).ids == ("refund",)
+    add_documents(collection, {"again": "refunding"})
+    index = bm25.current_index()
+    assert index.knows_spelling
+    assert set(index.top(asked, 2).ids) == {"refund", "again"}
+
+
+def test_a_change_makes_nothing_ready_that_nobody_asked_for(tmp_path: Path) -> None:
+    collection = chroma_collection({"refund": "money is refunded"})
+    bm25 = opened(collection, tmp_path)
+    bm25.current_index()
+    add_documents(collection, {"again": "refunding"})
+    assert not bm25.current_index().knows_spelling
 
 
 def test_texts_edited_in_place_are_noticed_by_refresh(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_rewriter.retrieval.bm25 import Bm25Index
-from rl_rewriter.retrieval.term_counts import TermCounts, count_terms
+from rl_rewriter.retrieval.term_counts import MOST_POOLED, TermCounts, count_terms
+from rl_rewriter.rewards.reward import Table
 
 DOCUMENTS = (("card", "refund"), ("card", "card", "week"), ("card",), ("week",))
 VOCABULARY = {"card": 0, "refund": 1, "week": 2}
@@ -84,14 +85,38 @@ def test_terms_of_full_weight_are_one_word(documents: list[list[str]]) -> None:
     np.testing.assert_allclose(pooled, bm25(merged).scores({"card": 1.0}), rtol=1e-5, atol=1e-6)
 
 
+def by_hand(
+    documents: Sequence[Sequence[str]], frequencies: Sequence[float], n_containing: float
+) -> Table:
+    lengths = np.asarray([len(terms) for terms in documents])
+    idf = math.log(1 + (len(documents) - n_containing + 0.5) / (n_containing + 0.5))
+    tf = np.asarray(frequencies)
+    return np.asarray(idf * tf / (tf + 1.5 * (0.25 + 0.75 * lengths / lengths.mean())))
+
+
 def test_a_term_counts_as_far_as_it_stands_for_the_word() -> None:
-    scores = counts().pooled_scores([(2.0, {"card": 1.0, "week": 0.5, "none": 0.9})])
-    idf = math.log(1 + (4 - 4.0 + 0.5) / (4.0 + 0.5))  # three with card, and half of the two others
-    frequencies, lengths = np.asarray([1, 2.5, 1, 0.5]), np.asarray([2, 3, 1, 1])
-    saturation = 1.5 * (0.25 + 0.75 * lengths / (7 / 4))
-    np.testing.assert_allclose(
-        scores, 2 * idf * frequencies / (saturation + frequencies), rtol=1e-6
-    )
+    documents = [["card", "cards"], ["cards", "cards", "week"], ["card"], *[["week"]] * 7]
+    scores = bm25(documents).pooled_scores([(2.0, {"card": 1.0, "cards": 0.5, "none": 0.9})])
+    # two documents with the one, and half of the two with the other
+    expected = 2.0 * by_hand(documents, [1.5, 1.0, 1.0, *[0.0] * 7], 2 * 1.0 + 2 * 0.5)
+    np.testing.assert_allclose(scores, expected, rtol=1e-5)
+
+
+def test_no_more_documents_hold_a_word_than_there_are() -> None:
+    documents = [["card", "cards"], ["cards", "card", "week"], ["card", "cards"]]
+    scores = bm25(documents).pooled_scores([(1.0, {"card": 1.0, "cards": 0.9})])
+    np.testing.assert_allclose(scores, by_hand(documents, [1.9, 1.9, 1.9], 3), rtol=1e-5)
+    assert (scores > 0).all()
+
+
+def test_of_many_terms_the_first_that_stand_somewhere_count() -> None:
+    documents = [[f"card{number}"] for number in range(2 * MOST_POOLED)]
+    shares = {f"card{number}": 1.0 - number / 200 for number in range(len(documents))}
+    found = bm25(documents).pooled_scores([(1.0, shares)])
+    assert np.flatnonzero(found).tolist() == list(range(MOST_POOLED))
+    last = np.arange(len(documents)) >= len(documents) - 3
+    within = bm25(documents).pooled_scores([(1.0, shares)], last)
+    assert np.flatnonzero(within).tolist() == np.flatnonzero(last).tolist()
 
 
 @given(TEXTS, st.randoms())

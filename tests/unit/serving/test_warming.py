@@ -52,7 +52,7 @@ def test_words_are_known_by_their_spelling_where_the_policy_blends_them(
     rewriter = RLQueryRewriter(retriever, checkpoint=checkpoint)
     assert rewriter.warm_up()
     index = retriever._index.current_index()
-    assert ("spelling" in vars(index)) is (view == "words_alike")
+    assert index.knows_spelling is (view == "words_alike")
 
 
 def test_a_registry_is_read_again_before_the_first_request(tmp_path: Path) -> None:

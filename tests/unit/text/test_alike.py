@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+import unicodedata
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rl_rewriter.text.alike import GRAM, LEAST, MOST, Vocabulary, ask_alike, asks_alike
+from rl_rewriter.text import alike
+from rl_rewriter.text.alike import GRAM, LEAST, Vocabulary, ask_alike, asks_alike
 from rl_rewriter.text.tokens import index_terms
 
 WORDS = st.text(alphabet="abcé退款", min_size=1, max_size=9)
@@ -48,16 +52,28 @@ def test_likeness_is_dices_coefficient_of_the_n_grams(vocabulary: set[str], word
     }
     assert found == {other: like for other, like in expected.items() if like >= LEAST}
     assert word not in vocabulary or found[word] == 1.0
-    assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert list(found) == sorted(found, key=lambda other: (-found[other], other))
 
 
-def test_a_word_is_alike_to_so_many_at_most() -> None:
-    words = [
-        f"unforgettable{chr(97 + first)}{chr(97 + last)}" for first in range(9) for last in range(9)
-    ]
-    found = Vocabulary(words).alike_to(words[40])
-    assert len(found) == MOST < len(words)
-    assert found[words[40]] == 1.0
+@given(st.permutations(["refund", "refunds", "refunded", "rerefund"]))
+def test_the_order_of_words_tells_nothing(words: list[str]) -> None:
+    found = Vocabulary(words).alike_to("refunds")
+    assert list(found.items()) == list(Vocabulary(sorted(words)).alike_to("refunds").items())
+
+
+def test_what_is_remembered_is_bounded_and_long_words_are_not() -> None:
+    words = Vocabulary(["refund"])
+    for number in range(alike._REMEMBERED + 5):
+        words.alike_to(f"refund{number}")
+    assert len(words._found) == 5
+    words.alike_to("refund" * 20)
+    assert len(words._found) == 5
+
+
+def test_it_can_be_pickled_after_it_was_asked() -> None:
+    words = Vocabulary(["refund", "refunds"])
+    expected = words.alike_to("refund")
+    assert pickle.loads(pickle.dumps(words)).alike_to("refund") == expected
 
 
 def test_no_words_are_no_obstacle() -> None:
@@ -69,3 +85,8 @@ def test_no_words_are_no_obstacle() -> None:
 def test_asking_changes_no_word_of_a_text(text: str) -> None:
     assert index_terms(ask_alike(text)) == index_terms(text)
     assert asks_alike(ask_alike(text)) is bool(text)
+
+
+def test_the_mark_is_no_part_of_a_word_to_others() -> None:
+    assert ask_alike("refund card").split()[1:] == ["refund", "card"]
+    assert unicodedata.category(ask_alike("refund")[0]) == "Cn"  # which no text should hold
