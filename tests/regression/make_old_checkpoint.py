@@ -1,12 +1,13 @@
-"""Writes the checkpoint that later versions must still load, and what it decided.
+"""Writes checkpoints that later versions must still load, and what they decided.
 
-Run it once for each new checkpoint schema, from the root: ``python -m
+Run it once for each new checkpoint schema or number of views, from the root: ``python -m
 tests.regression.make_old_checkpoint``. A folder that is there already is never written again.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +15,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from rl_rewriter.actions.blend import LearnedBlend
+from rl_rewriter.actions.blend_head import BlendHead, TanhNetwork
+from rl_rewriter.actions.views import VIEWS
 from rl_rewriter.features.feature_set import default_features
 from rl_rewriter.policies.checkpoint import SCHEMA, Checkpoint, save_checkpoint
 from rl_rewriter.policies.decider import Decider
@@ -22,7 +26,7 @@ from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.text.statistics import CollectionStatistics, Topic
-from rl_rewriter.types import Needs, Query, RewriteDecision, Turn
+from rl_rewriter.types import Matrix, Needs, Query, RewriteDecision, Turn
 from tests.support import (
     CHINESE_DOCUMENTS,
     DOCUMENTS,
@@ -55,7 +59,9 @@ def summary(decision: RewriteDecision) -> dict[str, object]:
         "preferences": {name: round(p, 6) for name, p in decision.preferences.items()},
         "texts": list(decision.rewrite.texts),
         "weights": list(decision.rewrite.weights),
-        "lexical_weight": decision.rewrite.lexical_weight,
+        "lexical_weight": round(decision.rewrite.lexical_weight, 6),
+        "lexical_texts": list(decision.rewrite.lexical_texts),
+        "lexical_shares": [round(share, 6) for share in decision.rewrite.lexical_shares],
         "vector": None if vector is None else [round(float(x), 6) for x in vector],
         "policy_version": decision.policy_version,
     }
@@ -87,14 +93,50 @@ def varied_checkpoint(retriever: Retriever) -> Checkpoint:
     )
 
 
+def blended_checkpoint(retriever: Retriever) -> Checkpoint:
+    """The same with a blend of all views, by a network of random weights, that is often taken."""
+    varied = varied_checkpoint(retriever)
+    names, n_columns = [view.name for view in VIEWS], len(varied.features.columns)
+    rng = np.random.default_rng(8)
+
+    def normal(*shape: int) -> Matrix:
+        return rng.normal(size=shape).astype(np.float32)
+
+    head = BlendHead(
+        tuple(names),
+        bias=normal(len(names)),
+        scale=np.linspace(0.5, 2.0, len(names), dtype=np.float32),
+        mean=np.zeros(n_columns, dtype=np.float32),
+        spread=np.ones(n_columns, dtype=np.float32),
+        networks=(TanhNetwork(normal(4, n_columns), normal(4), normal(len(names), 4)),),
+    )
+    layers = varied.policy.layers
+    last = Layer(
+        np.concatenate([layers[-1].weight, normal(1, layers[-1].weight.shape[1])]),
+        np.append(layers[-1].bias, np.float32(4.0)),
+    )
+    return replace(
+        varied,
+        policy=MlpPolicy((*layers[:-1], last)),
+        actions=varied.actions.extended([LearnedBlend(head)]),
+    )
+
+
 def main() -> None:
-    """Write the fixture of the present schema."""
-    target = DATA / f"schema-{SCHEMA}"
-    if target.exists():
-        raise SystemExit(f"{target} is there already; an old checkpoint stays as it was written")
+    """Write what isn't there yet of the present schema and views."""
+    for name, made in (
+        (f"schema-{SCHEMA}", varied_checkpoint),
+        (f"schema-{SCHEMA}-{len(VIEWS)}-views", blended_checkpoint),
+    ):
+        if not (DATA / name).exists():
+            write(DATA / name, made)
+
+
+def write(target: Path, made: Callable[[Retriever], Checkpoint]) -> None:
+    """Write one checkpoint and its decisions."""
     with TemporaryDirectory() as cache_dir:
         retriever = small_world(Path(cache_dir))
-        checkpoint = varied_checkpoint(retriever)
+        checkpoint = made(retriever)
         decider = Decider(checkpoint)
         decisions = [summary(decider.plan(query, retriever).decision) for query in ASKED]
     save_checkpoint(checkpoint, target / "policy")
