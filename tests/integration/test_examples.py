@@ -25,7 +25,9 @@ def test_an_action_of_ones_own_is_learned_where_it_helps(tmp_path: Path) -> None
     lines = printed("own_action.py", tmp_path)
 
     assert "'who grants vpn' -> spell_out: 'who grants virtual private network'" in lines
-    assert any(line.startswith("'who grants virtual private network' -> keep:") for line in lines)
+    spelt_out = "'who grants virtual private network'"  # already: sent as it is
+    [sent] = [line for line in lines if line.startswith(f"{spelt_out} ->")]
+    assert sent.endswith(f": {spelt_out}")
     assert list(tmp_path.iterdir()) == []
 
 
