@@ -55,24 +55,18 @@ class TermCounts:
                 score 0.
         """
         scores = np.zeros(len(self.lengths), dtype=np.float32)
-        known = [
-            (weight, slice(self.starts[number], self.starts[number + 1]))
-            for term, weight in weights.items()
-            if (number := self.vocabulary.get(term, len(self.starts))) + 1 < len(self.starts)
-        ]
         if allowed is None:
-            for weight, postings in known:
+            for term, weight in weights.items():
+                postings = self._postings(term)
                 np.add.at(scores, self.rows[postings], weight * self.impacts[postings])
             return scores
         n_documents = int(np.count_nonzero(allowed))
-        if not n_documents or not known:
+        if not n_documents:
             return scores
         mean_length = self._mean_length(allowed, n_documents)
-        for weight, postings in known:
-            inside = allowed[self.rows[postings]]
-            rows = self.rows[postings][inside]
-            frequencies = self.frequencies[postings][inside].astype(np.float64)
-            saturation = K1 * ((1 - B) + B * self.lengths[rows] / mean_length)
+        for term, weight in weights.items():
+            rows, frequencies = self._found(term, allowed)
+            saturation = self._saturation(rows, mean_length)
             idf = np.float32(_idf(len(rows), n_documents)).astype(np.float64)
             impacts = (idf * (frequencies / (saturation + frequencies))).astype(np.float32)
             scores[rows] += weight * impacts
@@ -104,7 +98,7 @@ class TermCounts:
         for weight, terms in words:
             n_containing, found = 0.0, []
             for term, share in terms.items():
-                rows, frequencies = self._postings(term, allowed)
+                rows, frequencies = self._found(term, allowed)
                 if not len(rows):
                     continue
                 pooled[rows] += share * frequencies
@@ -117,7 +111,7 @@ class TermCounts:
             # A document that several terms stand in comes several times, and is set once.
             rows = np.concatenate(found)
             frequencies = pooled[rows]
-            saturation = K1 * ((1 - B) + B * self.lengths[rows] / mean_length)
+            saturation = self._saturation(rows, mean_length)
             idf = _idf(min(n_containing, n_documents), n_documents)
             scores[rows] += weight * idf * frequencies / (saturation + frequencies)
             pooled[rows] = 0.0
@@ -127,14 +121,24 @@ class TermCounts:
         total = self.lengths.sum() if allowed is None else self.lengths @ allowed
         return float(total) / n_documents
 
-    def _postings(
+    def _saturation(
+        self, rows: npt.NDArray[np.integer], mean_length: float
+    ) -> npt.NDArray[np.float64]:
+        """What a term's frequency in each of these documents is set against."""
+        return np.asarray(K1 * ((1 - B) + B * self.lengths[rows] / mean_length))
+
+    def _postings(self, term: str) -> slice:
+        """Where a term's postings are; none for a term that no document has."""
+        number = self.vocabulary.get(term, len(self.starts))
+        if number + 1 >= len(self.starts):
+            return slice(0, 0)
+        return slice(self.starts[number], self.starts[number + 1])
+
+    def _found(
         self, term: str, allowed: Mask | None
     ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.uint32]]:
         """Documents of a term among those allowed, and how often it stands in each."""
-        number = self.vocabulary.get(term, len(self.starts))
-        if number + 1 >= len(self.starts):
-            return self.rows[:0], self.frequencies[:0]
-        postings = slice(self.starts[number], self.starts[number + 1])
+        postings = self._postings(term)
         rows, frequencies = self.rows[postings], self.frequencies[postings]
         if allowed is None:
             return rows, frequencies
