@@ -74,7 +74,7 @@ def ablated(data: str, folder: Path) -> list[tuple[object, ...]]:
     variants |= {name: (pools, config) for name, config in SETTINGS.items()}
     rows: list[tuple[object, ...]] = []
     for name, (kept, config) in variants.items():
-        found = fit_blend(kept, table.states, groups, table.values, config).report
+        found = fit_blend(kept, table.states, groups, table.values, config).stands.report
         means: Mapping[str, float] = dict(found.values)
         values = [means.get(rung, np.nan) for rung in RUNGS]
         rows.append((bench.name, name, *(f"{value:.4f}" for value in values), found.rung))

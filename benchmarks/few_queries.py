@@ -71,7 +71,7 @@ def one_draw(bench: Workbench, size: int, seed: int) -> tuple[object, ...]:
     return (
         bench.name,
         len(queries),
-        report.blend.rung if report.blend is not None else "policy",
+        report.ladder.rung if report.ladder is not None else "policy",
         f"{keep.mean():.3f}",
         f"{single.mean():.3f}",
         f"{policy.mean():.3f}",

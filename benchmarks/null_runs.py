@@ -127,7 +127,7 @@ def trained(world: World, table: RewardTable, run: int) -> bool:
     outcome = train_on_tables(
         table.subset(learned),
         table.subset(validation),
-        FitConfig(reinforce=replace(QUICK, seed=run), reward=world.bench.reward, by_ladder=False),
+        FitConfig(reinforce=replace(QUICK, seed=run), reward=world.bench.reward, ladder=None),
     )
     held_out = table.subset(range(n_train, len(table)))
     chosen = outcome.policy.distribution(held_out.states, held_out.mask).greedy()

@@ -75,7 +75,7 @@ def transferred(target: Searched, prior: BlendPrior) -> list[tuple[object, ...]]
         for name, used in (("no prior", None), ("prior", prior)):
             fits = [_fit(target.train, of, used) for of in drawn]
             values = [_served(fit, test) for fit in fits]
-            rungs = " ".join(fit.rung for fit in fits)
+            rungs = " ".join(fit.stands.rung for fit in fits)
             rows.append(_row(target, f"{size} queries, {name}", values, singles, rungs))
     return rows
 
@@ -105,13 +105,16 @@ def _fit(train: Pooled, rows: Rows, prior: BlendPrior | None) -> BlendFit:
     pools = train.pools.subset(rows).of_present_views()
     groups = [train.groups[row] for row in rows]
     table = train.table
-    return fit_blend(pools, table.states[rows], groups, table.values[rows], SAME_FOR_ALL, prior)
+    return fit_blend(
+        pools, table.states[rows], groups, table.values[rows], SAME_FOR_ALL, prior=prior
+    )
 
 
 def _served(fit: BlendFit, test: Pooled) -> Values:
     if fit.head is not None:
         return value(fit.head, test)
-    return test.table.values[:, (fit.single or 0) if fit.rung == "single" else 0]
+    stands = fit.stands
+    return test.table.values[:, (stands.single or 0) if stands.rung == "single" else 0]
 
 
 def _single(target: Searched, rows: Rows) -> Values:

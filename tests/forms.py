@@ -99,7 +99,7 @@ TRAIN: dict[Any, Any] = {
     "episodes": int,
     "validation": {"keep": float, "best_fixed": float, "policy": float},
     "kl": float,
-    "blend": (dict, type(None)),
+    "ladder": (dict, type(None)),
     "warnings": list,
 }
 DECISION: dict[Any, Any] = {

@@ -15,8 +15,8 @@ from rl_rewriter.cli.logs_import import logs_app
 from rl_rewriter.cli.monitor import MONITOR_EXAMPLE, monitor
 from rl_rewriter.cli.off_policy import GATE_EXAMPLE, OPE_EXAMPLE, gate, ope
 from rl_rewriter.cli.options import (
-    BlendOptions,
     Data,
+    LadderOptions,
     MeasureOptions,
     Policy,
     RunOptions,
@@ -55,23 +55,24 @@ def _root(
 
 
 @app.command(epilog="Example: rl-rewriter demo --out runs/demo")
-@with_options(blending=BlendOptions, run=RunOptions)
+@with_options(climbing=LadderOptions, run=RunOptions)
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for all that is written.")] = Path("runs/demo"),
     data: Annotated[str, typer.Option(help='Bundled corpus: "demo" or "demo-zh".')] = "demo",
     *,
-    blending: BlendOptions,
+    climbing: LadderOptions,
     run: RunOptions,
 ) -> None:
     """Build a Chroma collection, train on it, compare on held-out queries: the main job."""
     with session(run) as current:
         from rl_rewriter.demo.run import run_demo
+        from rl_rewriter.training.config import FitConfig
 
         result = run_demo(
             out,
             data=data,
             seed=run.seed,
-            blend=blending.config(),
+            fit=climbing.applied_to(FitConfig()),
             on_progress=current.progress,
         )
         current.finish(result.record, lambda console: show.demo(console, result))

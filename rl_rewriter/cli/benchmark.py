@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 from rl_rewriter.cli import show_comparison as show
 from rl_rewriter.cli.options import (
     BenchmarkOptions,
-    BlendOptions,
+    LadderOptions,
     MeasureOptions,
     RunOptions,
     SearchOptions,
@@ -31,7 +30,7 @@ BENCHMARK_EXAMPLE = (
     search=SearchOptions,
     measure=MeasureOptions,
     settings=TrainOptions,
-    blending=BlendOptions,
+    climbing=LadderOptions,
     run=RunOptions,
 )
 def benchmark(
@@ -51,7 +50,7 @@ def benchmark(
     search: SearchOptions,
     measure: MeasureOptions,
     settings: TrainOptions,
-    blending: BlendOptions,
+    climbing: LadderOptions,
     run: RunOptions,
 ) -> None:
     """Compare retrievers and rewriters on held-out queries; takes up a run that was stopped."""
@@ -64,7 +63,7 @@ def benchmark(
                 "the policies of a comparison cannot be held to a saved one, which may know the "
                 "held-out queries; give --reference keep, best-fixed or uniform"
             )
-        fit = replace(settings.config(run.seed), blend=blending.config(measure.actions))
+        fit = climbing.applied_to(settings.config(run.seed), measure.actions)
         request = BenchmarkRequest(
             data=tuple(data),
             out=out,

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rl_rewriter.benchmark.stores import StoreConfig
     from rl_rewriter.benchmark.workbench import Workbench
     from rl_rewriter.policies.checkpoint import Checkpoint
-    from rl_rewriter.training.blend.config import BlendConfig
     from rl_rewriter.training.config import FitConfig
     from rl_rewriter.training.offline import OfflineConfig
 
@@ -294,8 +293,8 @@ class TrainOptions:
 
 
 @dataclass(frozen=True)
-class BlendOptions:
-    """Whether and how boldly a blend of views is learned."""
+class LadderOptions:
+    """Whether a fit may climb up to a blend of views, and how many queries it may hurt."""
 
     blend: Annotated[
         bool,
@@ -319,33 +318,31 @@ class BlendOptions:
         typer.Option(
             help="Share of the queries that may fall below keep, from 0 to 1, such as 0.06: a "
             "blend is served only where its predicted advantage is clear enough for that, and the "
-            "query is kept elsewhere; a single action only if it hurts no more. No limit by "
-            "default."
+            "query is kept elsewhere; a single action or a choice by query only if it hurts no "
+            "more. No limit by default."
         ),
     ] = None
 
-    def config(self, patterns: str | None = None) -> BlendConfig | None:
-        """The library's settings; None where no blend is to be learned.
+    def applied_to(self, fit: FitConfig, patterns: str | None = None) -> FitConfig:
+        """The library's settings of a fit, with these.
 
         Args:
-            patterns: What --actions says; None where it isn't given.
+            fit: All other settings.
+            patterns: What --actions says, which may leave the blend out; None where it isn't given.
 
         Raises:
-            InputError: The limit is no share, or there is nothing that it limits.
+            InputError: The limit is no share, or there is no pattern.
         """
         from rl_rewriter.benchmark.action_choice import learns_blend
         from rl_rewriter.training.blend.config import BlendConfig
+        from rl_rewriter.training.ladder.config import LadderConfig
 
-        is_chosen = learns_blend(patterns)
-        if not self.blend and self.hurt_limit is not None:
-            raise InputError("--hurt-limit is a setting of the blend; leave out --no-blend")
-        if not is_chosen and self.hurt_limit is not None:
-            raise InputError(
-                "--hurt-limit is a setting of the blend, which --actions leaves out; add blend"
-            )
-        if not (self.blend and is_chosen):
-            return None
-        return BlendConfig(hurt_limit=self.hurt_limit, prior="shipped" if self.prior else None)
+        tries_blend = learns_blend(patterns) and self.blend
+        return replace(
+            fit,
+            ladder=LadderConfig(hurt_limit=self.hurt_limit),
+            blend=BlendConfig(prior="shipped" if self.prior else None) if tries_blend else None,
+        )
 
 
 @dataclass(frozen=True)

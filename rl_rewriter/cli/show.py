@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rl_rewriter.cli.show_blend import blend, blend_record, weights
+from rl_rewriter.cli.show_blend import weights
 from rl_rewriter.cli.show_comparison import collection
+from rl_rewriter.cli.show_ladder import ladder, ladder_record
 from rl_rewriter.cli.values_table import values_table
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def train_record(out: Path, report: FitReport) -> dict[str, Any]:
         "episodes": report.episodes,
         "validation": dict(report.validation),
         "kl": report.kl,
-        "blend": blend_record(report.blend),
+        "ladder": ladder_record(report.ladder),
         "warnings": list(report.warnings),
     }
 
@@ -141,7 +142,7 @@ def train(console: Console, out: Path, report: FitReport) -> None:
         f"{'validation queries' if is_held_out else 'by cross-fitting'}: keep {value['keep']:.3f}, "
         f"best single action {value['best_fixed']:.3f}, policy {value['policy']:.3f}\n{trained}"
     )
-    blend(console, report.blend)
+    ladder(console, report.ladder)
     for warning in report.warnings:
         console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
 

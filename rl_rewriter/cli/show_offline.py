@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
-from rl_rewriter.cli.show_blend import blend, blend_record
+from rl_rewriter.cli.show_ladder import ladder, ladder_record
 
 if TYPE_CHECKING:
     from rl_rewriter.training.offline_report import LogFitReport
@@ -28,7 +28,7 @@ def offline_record(out: Path, report: LogFitReport) -> dict[str, Any]:
         "validation": dict(report.validation),
         "gain_ci95": list(report.gain_ci95),
         "kl": report.kl,
-        "blend": blend_record(report.blend),
+        "ladder": ladder_record(report.ladder),
         "credit_explained": report.credit_explained,
         "unsupported": list(report.unsupported),
         "warnings": list(report.warnings),
@@ -45,7 +45,7 @@ def offline(console: Console, out: Path, report: LogFitReport) -> None:
     """What was learned, and that its figures are estimates."""
     value = report.validation
     by = "held-out records alone"
-    if report.blend is not None:
+    if report.ladder is not None:
         by = "the credit of documents on held-out queries"
     console.print(
         f"policy {report.policy_version} saved to {escape(str(out))}\n"
@@ -56,7 +56,7 @@ def offline(console: Console, out: Path, report: LogFitReport) -> None:
         f"{report.n_records} logged decisions{_weight(report)}, "
         f"KL to the reference {report.kl:.2f} nats"
     )
-    blend(console, report.blend, by_credit=True)
+    ladder(console, report.ladder, by_credit=True)
     for warning in report.warnings:
         console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
     console.print(

@@ -10,7 +10,7 @@ import typer
 
 from rl_rewriter.cli import show
 from rl_rewriter.cli.options import (
-    BlendOptions,
+    LadderOptions,
     MeasureOptions,
     RunOptions,
     StoreOptions,
@@ -31,7 +31,7 @@ TRAIN_EXAMPLE = "Example: rl-rewriter train my_collection/ --out policy/"
 
 @with_options(
     settings=TrainOptions,
-    blending=BlendOptions,
+    climbing=LadderOptions,
     measure=MeasureOptions,
     store=StoreOptions,
     run=RunOptions,
@@ -63,7 +63,7 @@ def train(
     ] = None,
     *,
     settings: TrainOptions,
-    blending: BlendOptions,
+    climbing: LadderOptions,
     measure: MeasureOptions,
     store: StoreOptions,
     run: RunOptions,
@@ -76,14 +76,14 @@ def train(
         require_torch()
         refuse_other_content(out)
         training = _Training(current, out, metrics, settings, measure, store, run.seed)
-        if logs is not None and blending.hurt_limit is not None:
+        if logs is not None and climbing.hurt_limit is not None:
             raise InputError("--hurt-limit is for learning from judgements, not from --logs")
         if logs is not None:
-            training.from_logs(logs, _read(logs, default_reward), blending, data, half_life_days)
+            training.from_logs(logs, _read(logs, default_reward), climbing, data, half_life_days)
         elif half_life_days is not None:
             raise InputError("--half-life-days is for learning from --logs")
         elif data is not None:
-            training.from_judgements(data, blending)
+            training.from_judgements(data, climbing)
         else:
             raise InputError("name what to learn from: DATA with judgements, or --logs FILE")
 
@@ -110,15 +110,14 @@ class _Training:
     store: StoreOptions
     seed: int
 
-    def from_judgements(self, data: str, blending: BlendOptions) -> None:
+    def from_judgements(self, data: str, climbing: LadderOptions) -> None:
         """Learn against the collection."""
         from rl_rewriter.benchmark.tables import outcome_source
         from rl_rewriter.rewriter import RLQueryRewriter
 
         progress = self.current.progress
         reference = self.settings.reference_policy()
-        blend = blending.config(self.measure.actions)
-        config = replace(self.settings.config(self.seed), blend=blend)
+        config = climbing.applied_to(self.settings.config(self.seed), self.measure.actions)
         bench = self.measure.open(data, self.store, progress)
         notes([{"name": bench.name, "notes": bench.notes}])
         rewriter = RLQueryRewriter(bench.retriever, actions=bench.actions)
@@ -140,7 +139,7 @@ class _Training:
         self,
         path: Path,
         log: LoggedBandit,
-        blending: BlendOptions,
+        climbing: LadderOptions,
         data: str | None,
         half_life_days: float | None,
     ) -> None:
@@ -150,12 +149,12 @@ class _Training:
 
         reference, retriever = self.settings.reference_policy(), self._searched(data)
         rewriter = RLQueryRewriter(retriever, checkpoint=reference, seed=self.seed)
-        config, blend = self.settings.offline(self.seed), blending.config(self.measure.actions)
-        config = replace(config, fit=replace(config.fit, blend=blend))
+        config = self.settings.offline(self.seed)
+        fit = climbing.applied_to(config.fit, self.measure.actions)
         report = rewriter.fit_logs(
             log,
-            shown=read_shown(path, log.decision_ids) if retriever and blend else None,
-            config=replace(config, half_life_days=half_life_days),
+            shown=read_shown(path, log.decision_ids) if retriever and fit.blend else None,
+            config=replace(config, fit=fit, half_life_days=half_life_days),
             reference=reference,
             on_progress=self.current.progress,
             metrics_dir=self.metrics,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,7 @@ from rl_rewriter.evaluation.headroom import Headroom, headroom
 from rl_rewriter.policies.checkpoint import refuse_other_content
 from rl_rewriter.rewriter import RLQueryRewriter
 from rl_rewriter.serving.limits import Budget
-from rl_rewriter.training.blend.config import BlendConfig
-from rl_rewriter.training.config import FitConfig, ReinforceConfig
+from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.report import FitReport
 from rl_rewriter.types import OnProgress
 
@@ -53,7 +52,7 @@ def run_demo(
     *,
     data: str = "demo",
     seed: int = 0,
-    blend: BlendConfig | None = BlendConfig(),  # noqa: B008  # frozen
+    fit: FitConfig = FitConfig(),  # noqa: B008  # frozen
     on_progress: OnProgress | None = None,
 ) -> DemoResult:
     """Run the main job on the bundled corpus.
@@ -62,7 +61,7 @@ def run_demo(
         out: Folder for the Chroma collection, policy, decision log and results.
         data: "demo" (English) or "demo-zh".
         seed: Seed of training and of all intervals.
-        blend: How a blend is learned; None learns none.
+        fit: How a policy is trained; its seed and reward are set here.
         on_progress: Told how far each stage is.
     """
     refuse_other_content(out / "policy")
@@ -81,7 +80,7 @@ def run_demo(
     report = rewriter.fit(
         bench.train,
         bench.qrels,
-        config=FitConfig(reinforce=ReinforceConfig(seed=seed), reward=bench.reward, blend=blend),
+        config=replace(fit, reinforce=replace(fit.reinforce, seed=seed), reward=bench.reward),
         groups=bench.groups_of(bench.train),
         outcomes=outcome_source(bench, bench.retriever.statistics(), on_progress),
         on_progress=on_progress,

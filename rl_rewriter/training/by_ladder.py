@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rl_rewriter.actions.blend import LearnedBlend
+from rl_rewriter.actions.blend_head import BlendHead
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.features.feature_set import FeatureSet
 from rl_rewriter.policies.protocols import Values
 from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.training.blend.config import BlendConfig
-from rl_rewriter.training.blend.folds import group_folds
 from rl_rewriter.training.blend.pools import Pools
-from rl_rewriter.training.blend.report import BlendReport
 from rl_rewriter.training.choice import learn_choice
 from rl_rewriter.training.config import FitConfig
+from rl_rewriter.training.ladder.config import LadderConfig
+from rl_rewriter.training.ladder.folds import group_folds
+from rl_rewriter.training.ladder.report import LadderReport
+from rl_rewriter.training.ladder.singles import fit_singles
+from rl_rewriter.training.ladder.standing import Standing
 from rl_rewriter.training.loop import OnLook
 from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows, training_rows
 from rl_rewriter.training.standing import (
@@ -33,9 +36,6 @@ from rl_rewriter.training.standing import (
     with_policy,
 )
 from rl_rewriter.types import OnProgress
-
-if TYPE_CHECKING:
-    from rl_rewriter.training.blend.fit import BlendFit
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class LadderFit:
 
     fitted: FittedOnRows
     blend: LearnedBlend | None
-    report: BlendReport
+    report: LadderReport
     is_policy: bool
 
 
@@ -80,7 +80,7 @@ def fit_by_ladder(
         pools: Scored candidates of the same queries; None where no blend can be searched, so that
             the ladder is one of keep and the best single action.
         groups: One name a query.
-        config: Settings, a blend's among them.
+        config: Settings; where it names no ladder or no blend, theirs are the default ones.
         on_progress: Told the number of updates done.
         metrics_dir: Where metrics of training a policy are written; nowhere by default.
         on_look: Told what each look at the validation queries found.
@@ -91,9 +91,9 @@ def fit_by_ladder(
     """
     if pools is not None:
         pools = pools.of_present_views()  # nothing is learned about views that none of these has
-    settings = _settings(pools, config)
-    found = _climbed(table, pools, groups, settings, on_progress)
-    head, blend = found.head, None
+    ladder, settings = config.ladder or LadderConfig(), _blend_settings(pools, config)
+    found, head = _climbed(table, pools, groups, ladder, settings, on_progress)
+    blend = None
     if head is not None:
         blend = LearnedBlend(head)
         prices = np.where(found.is_open, settings.price, 0.0)
@@ -104,11 +104,11 @@ def fit_by_ladder(
     scaled = replace(table, states=fitted.standardised(table.states))
     outcome = standing_outcome(table, standing_column(found, table), found, config)
     stands = LadderFit(FittedOnRows(fitted, scaled, outcome), blend, found.report, is_policy=False)
-    folds = group_folds(groups, settings.ladder.folds, settings.seed)
+    folds = group_folds(groups, ladder.folds, settings.seed)
     if folds.n_groups < FEWEST_GROUPS:
         return _told(stands, f"too few queries: a choice by query takes {FEWEST_GROUPS} groups")
     choice = learn_choice(scaled, standing_column(found, table), folds)
-    is_clear, told = choice_is_taken(choice, folds, found, config)
+    is_clear, told = choice_is_taken(choice, folds, found, ladder.hurt_limit)
     stands = _told(stands, told)
     if is_clear:
         outcome = chosen_outcome(choice, found)
@@ -117,7 +117,7 @@ def fit_by_ladder(
             fitted=FittedOnRows(fitted, scaled, outcome),
             report=with_choice(stands.report, choice),
         )
-    if settings.hurt_limit is not None:
+    if ladder.hurt_limit is not None:
         return _told(stands, "no other policy was trained: nothing would hold it to the limit")
     learned = fit_on_rows(
         table,
@@ -140,19 +140,20 @@ def _climbed(
     table: RewardTable,
     pools: Pools | None,
     groups: Sequence[str],
+    ladder: LadderConfig,
     settings: BlendConfig,
     on_progress: OnProgress,
-) -> BlendFit:
-    """What stands of keep, single actions and, where there are pools, blends."""
-    from rl_rewriter.training.blend.fit import fit_blend, fit_singles
+) -> tuple[Standing, BlendHead | None]:
+    """What stands of keep, single actions and, where there are pools, blends; a blend's weights."""
+    from rl_rewriter.training.blend.fit import fit_blend
 
     net = table.values[:, :1] + table.rewards  # values less prices
     if pools is None:
-        return fit_singles(net, groups, settings)
+        return fit_singles(net, groups, ladder, settings.seed), None
     on_progress("learning a blend", 0, 1)
-    found = fit_blend(pools, table.states, groups, net, settings)
+    found = fit_blend(pools, table.states, groups, net, settings, ladder=ladder)
     on_progress("learning a blend", 1, 1)
-    return found
+    return found.stands, found.head
 
 
 def _told(found: LadderFit, message: str) -> LadderFit:
@@ -160,7 +161,7 @@ def _told(found: LadderFit, message: str) -> LadderFit:
     return replace(found, report=replace(report, messages=(*report.messages, message)))
 
 
-def _settings(pools: Pools | None, config: FitConfig) -> BlendConfig:
+def _blend_settings(pools: Pools | None, config: FitConfig) -> BlendConfig:
     """A blend's settings, with the metric, the seed and the prices of the whole fit."""
     blend = config.blend or BlendConfig()
     price = 0.0 if pools is None else _price(pools, config.reward)

@@ -10,8 +10,8 @@ from rl_rewriter.envs.table import RewardTable, Rows
 from rl_rewriter.policies.mlp import Layer, MlpPolicy
 from rl_rewriter.policies.protocols import Mask, Values
 from rl_rewriter.policies.ridge import Floats, Moments, Regression
-from rl_rewriter.training.blend.folds import GroupFolds
-from rl_rewriter.training.hurt import hurt_share
+from rl_rewriter.training.ladder.folds import GroupFolds
+from rl_rewriter.training.ladder.hurt import hurt_share
 
 PENALTY = 1000.0
 """Of the ridge regression: states say little, and many actions invite to believe too much."""

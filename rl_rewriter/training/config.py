@@ -10,6 +10,7 @@ from rl_rewriter.errors import InputError
 from rl_rewriter.rewards.reward import RewardConfig
 from rl_rewriter.training.blend.config import BlendConfig
 from rl_rewriter.training.kl_control import KlConfig
+from rl_rewriter.training.ladder.config import LadderConfig
 
 ReferenceName = Literal["keep", "best-fixed", "uniform"]
 
@@ -87,10 +88,10 @@ class FitConfig:
         validation_share: Part of the queries, by conversation or group, held out to choose by.
         embedding_components: Directions of the query embedding in the state; 0 for none.
         blend: How a blend of views is learned beside the choice of an action; None learns none.
-        by_ladder: Whether something more complex than keep is taken only where it is clearly better
-            on queries that it hasn't seen: the best single action, a blend, a choice by query.
-            Otherwise a policy is trained by REINFORCE over single actions, however it fares, and no
-            blend is learned; from logs one always is, beside the blend.
+        ladder: When something more complex than keep is taken, as clearly better on queries that it
+            hasn't seen: the best single action, a blend, a choice by query; and how many queries it
+            may hurt. With None a policy is trained by REINFORCE over single actions, however it
+            fares, and no blend is learned; from logs one always is, beside the blend.
     """
 
     reinforce: ReinforceConfig = field(default_factory=ReinforceConfig)
@@ -100,12 +101,12 @@ class FitConfig:
     validation_share: float = 0.2
     embedding_components: int = 0
     blend: BlendConfig | None = field(default_factory=BlendConfig)
-    by_ladder: bool = True
+    ladder: LadderConfig | None = field(default_factory=LadderConfig)
 
     @property
     def learned_blend(self) -> BlendConfig | None:
         """How a blend is learned where the retriever can search any; None where none is tried."""
-        return self.blend if self.by_ladder else None
+        return self.blend if self.ladder is not None else None
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""

@@ -17,7 +17,7 @@ from rl_rewriter.logs.shown import ShownLists
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.protocols import Retriever
 from rl_rewriter.text.statistics import CollectionStatistics
-from rl_rewriter.training.blend.config import BlendConfig
+from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.forgetting import forgetting
 from rl_rewriter.training.offline import (
     OfflineConfig,
@@ -29,6 +29,7 @@ from rl_rewriter.training.offline_report import LogFitReport, no_gain_shown
 from rl_rewriter.training.replay.learning import Replayed, learn_blend
 from rl_rewriter.training.replay.searchable import searchable
 from rl_rewriter.training.replay.searching import Searcher
+from rl_rewriter.training.report import climbing_settings
 from rl_rewriter.types import OnProgress
 
 _UNSEEN = (
@@ -75,7 +76,7 @@ def learn_from_logs(
             f"what {len(shown)} decisions showed is given beside a log of {len(log)}: read it with "
             "read_shown(path, log.decision_ids)"
         )
-    if config.fit.blend is not None and config.fit.blend.hurt_limit is not None:
+    if config.fit.ladder is not None and config.fit.ladder.hurt_limit is not None:
         raise InputError(
             "hurt_limit is for learning from judgements: credit says what lists earn on average, "
             "not which single query falls below keep"
@@ -89,9 +90,9 @@ def learn_from_logs(
         on_progress=on_progress,
         metrics_dir=metrics_dir,
     )
-    blend = config.fit.learned_blend
+    tries_blend = config.fit.learned_blend is not None
     held_to_something = reference is not None or config.hold_to_log
-    if shown is None or retriever is None or blend is None or held_to_something:
+    if shown is None or retriever is None or not tries_blend or held_to_something:
         return checkpoint, report
     started = time.perf_counter()
     if config.half_life_days is not None:
@@ -119,7 +120,7 @@ def learn_from_logs(
     else:
         report, served = _with_blend(report, found, log), found.checkpoint
     report = replace(report, seconds=seconds)
-    return replace(served, training=_summary(checkpoint.training, report, blend)), report
+    return replace(served, training=_summary(checkpoint.training, report, config.fit)), report
 
 
 def _with_blend(report: LogFitReport, found: Replayed, log: LoggedBandit) -> LogFitReport:
@@ -144,14 +145,14 @@ def _with_blend(report: LogFitReport, found: Replayed, log: LoggedBandit) -> Log
         gain_ci95=gain,
         kl=found.kl,
         best_fixed=found.single,
-        blend=found.report,
+        ladder=found.report,
         credit_explained=found.explained,
         warnings=(*told, _UNSEEN),
     )
 
 
 def _summary(
-    training: Mapping[str, Any], report: LogFitReport, blend: BlendConfig
+    training: Mapping[str, Any], report: LogFitReport, config: FitConfig
 ) -> dict[str, Any]:
-    settings = {**training["settings"], "blend": blend.to_json()}
+    settings = {**training["settings"], **climbing_settings(config)}
     return {**training, "settings": settings, **report.to_json()}

@@ -66,8 +66,8 @@ def learn(
 ) -> Learned:
     """A policy as complex as its queries earn, with a blend where there are pools and one pays.
 
-    A policy that is held to another one, or that isn't learned ``by_ladder``, is trained by
-    REINFORCE alone.
+    A policy that is held to another one, or that is to climb no ladder, is trained by REINFORCE
+    alone.
 
     Args:
         material: What to learn from.
@@ -79,7 +79,7 @@ def learn(
         TrainingError: Training diverged.
     """
     table, features = material.table, material.features
-    if not config.by_ladder or material.held is not None:
+    if config.ladder is None or material.held is not None:
         fitted = fit_on_rows(
             table,
             features,
@@ -118,7 +118,7 @@ def told_of(material: Material, learned: Learned, config: FitConfig) -> FitRepor
         chosen_update=outcome.update,
         seen=(),
         table=learned.fitted.table,
-        blend=learned.climbed.report if learned.climbed is not None else None,
+        ladder=learned.climbed.report if learned.climbed is not None else None,
         warnings=(
             *fit_warnings(n_train, outcome.validation),
             *_limits_not_held(config, learned),
@@ -127,11 +127,10 @@ def told_of(material: Material, learned: Learned, config: FitConfig) -> FitRepor
 
 
 def _limits_not_held(config: FitConfig, learned: Learned) -> tuple[str, ...]:
-    limit = config.blend.hurt_limit if config.blend is not None else None
+    limit = config.ladder.hurt_limit if config.ladder is not None else None
     if limit is None or learned.climbed is not None:
         return ()
     return (
         f"the limit of {limit:.0%} of the queries below keep was not applied: it holds back what "
-        "climbs the ladder, and a policy that is held to another one, or trained in any case, "
-        "doesn't",
+        "climbs the ladder, and a policy that is held to another one doesn't",
     )

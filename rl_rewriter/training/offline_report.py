@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from rl_rewriter.logs.columns import numbered
 from rl_rewriter.text.statistics import CollectionStatistics
-from rl_rewriter.training.blend.report import BlendReport
+from rl_rewriter.training.ladder.report import LadderReport
 
 Values = npt.NDArray[np.float64]
 
@@ -42,8 +42,8 @@ class LogFitReport:
         warnings: What a reader should know.
         effective_records: How many records of equal weight tell as much (Kish, 1965), where old
             ones were forgotten; None where all count alike.
-        blend: How blends compared by cross-fitting, by the credit of documents; None where none is
-            served. The values above are then by credit too.
+        ladder: How rungs compared by cross-fitting, by the credit of documents; None where no blend
+            is served. The values above are then by credit too.
         credit_explained: Share of the rewards' variance that credit explains of rewards left out.
     """
 
@@ -60,7 +60,7 @@ class LogFitReport:
     learned: Mapping[str, object]
     warnings: tuple[str, ...] = ()
     effective_records: float | None = None
-    blend: BlendReport | None = None
+    ladder: LadderReport | None = None
     credit_explained: float | None = None
 
     def to_json(self) -> dict[str, object]:

@@ -11,8 +11,8 @@ from typing import Any
 
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.retrieval.protocols import Retriever
-from rl_rewriter.training.blend.report import BlendReport
 from rl_rewriter.training.config import FitConfig
+from rl_rewriter.training.ladder.report import LadderReport
 
 FEW_QUERIES = 100
 """Below this number of training queries a warning is given."""
@@ -37,8 +37,8 @@ class FitReport:
         chosen_update: The update whose policy was kept.
         seen: Fingerprints of the queries seen in training or validation.
         table: Outcome of every action on these queries; cross-fitted for a learned blend.
-        blend: How rungs of the ladder compared, a blend's among them where there is one; None where
-            a policy was trained without a ladder.
+        ladder: How its rungs compared, a blend's among them where there is one; None where a policy
+            was trained without one.
         warnings: What a reader should know.
     """
 
@@ -52,7 +52,7 @@ class FitReport:
     chosen_update: int
     seen: tuple[str, ...]
     table: RewardTable = field(repr=False)
-    blend: BlendReport | None = None
+    ladder: LadderReport | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -79,7 +79,7 @@ def fit_warnings(n_train: int, validation: Mapping[str, float]) -> tuple[str, ..
 def training_summary(config: FitConfig, report: FitReport, retriever: Retriever) -> dict[str, Any]:
     """Settings, results and versions, for a manifest."""
     told = {f.name: getattr(report, f.name) for f in fields(report) if f.name != "table"}
-    results = {**told, "blend": asdict(report.blend) if report.blend is not None else None}
+    results = {**told, "ladder": asdict(report.ladder) if report.ladder is not None else None}
     return {
         "algorithm": report.algorithm,
         "retriever": retriever.name,
@@ -91,11 +91,18 @@ def training_summary(config: FitConfig, report: FitReport, retriever: Retriever)
             "reference_probability": config.reference_probability,
             "validation_share": config.validation_share,
             "embedding_components": config.embedding_components,
-            "blend": config.blend.to_json() if config.blend is not None else None,
-            "by_ladder": config.by_ladder,
+            **climbing_settings(config),
         },
         "versions": versions(),
         **results,
+    }
+
+
+def climbing_settings(config: FitConfig) -> dict[str, Any]:
+    """Settings of the ladder and of the blend on it, for a manifest."""
+    return {
+        "ladder": asdict(config.ladder) if config.ladder is not None else None,
+        "blend": config.blend.to_json() if config.blend is not None else None,
     }
 
 

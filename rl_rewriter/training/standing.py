@@ -1,23 +1,20 @@
-"""What stands after the ladder of blends, and whether a choice by query is taken over it."""
+"""What stands at the end of the ladder, and whether a choice by query is taken over it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.policies.starting import mostly_policy
-from rl_rewriter.training.blend.folds import GroupFolds, group_folds
-from rl_rewriter.training.blend.report import BlendReport
 from rl_rewriter.training.choice import Choice
 from rl_rewriter.training.config import FitConfig
-from rl_rewriter.training.hurt import hurt_share
+from rl_rewriter.training.ladder.folds import GroupFolds, group_folds
+from rl_rewriter.training.ladder.hurt import holds, hurt_share
+from rl_rewriter.training.ladder.report import LadderReport
+from rl_rewriter.training.ladder.standing import Standing
 from rl_rewriter.training.loop import Outcome, greedy
 from rl_rewriter.training.on_rows import FittedOnRows
-
-if TYPE_CHECKING:
-    from rl_rewriter.training.blend.fit import BlendFit
 
 CLEAR = 2.0
 """Standard errors on the validation queries above which a policy by query is taken over keep or a
@@ -28,15 +25,15 @@ FEWEST_GROUPS = 25
 """With fewer groups of queries nothing chooses by query."""
 
 
-def standing_column(found: BlendFit, table: RewardTable) -> int:
+def standing_column(found: Standing, table: RewardTable) -> int:
     """Column of what stands; a blend's is the last."""
-    if found.head is not None:
+    if found.is_blend:
         return len(table.action_names) - 1
     return (found.single or 0) if found.rung == "single" else 0
 
 
 def policy_is_taken(
-    learned: FittedOnRows, rows: Sequence[int], groups: Sequence[str], found: BlendFit
+    learned: FittedOnRows, rows: Sequence[int], groups: Sequence[str], found: Standing
 ) -> tuple[bool, str]:
     """Whether the policy that chooses by query is clearly better than what stands, and in words.
 
@@ -50,7 +47,7 @@ def policy_is_taken(
     chosen = greedy(learned.outcome.policy, held_out, held_out.rewards)
     gain = chosen - held_out.rewards[:, standing_column(found, held_out)]
     error = group_folds([groups[row] for row in rows], 2, 0).standard_error(gain)
-    needed = CLEAR if found.head is None else CLEAR_OVER_BLEND
+    needed = CLEAR_OVER_BLEND if found.is_blend else CLEAR
     is_clear = bool(gain.mean() > needed * error and gain.mean() > 0)
     told = (
         f"a policy that chooses actions by query {'taken' if is_clear else 'not taken'} over "
@@ -61,12 +58,16 @@ def policy_is_taken(
 
 
 def choice_is_taken(
-    choice: Choice, folds: GroupFolds, found: BlendFit, config: FitConfig
+    choice: Choice, folds: GroupFolds, found: Standing, limit: float | None
 ) -> tuple[bool, str]:
-    """Whether a linear choice is clearly better than what stands, and in words."""
-    from rl_rewriter.training.blend.caution import holds
+    """Whether a linear choice is clearly better than what stands, and in words.
 
-    limit = config.blend.hurt_limit if config.blend is not None else None
+    Args:
+        choice: The choice.
+        folds: The division that it was cross-fitted by.
+        found: What stands.
+        limit: Largest share of queries below keep; None for no limit.
+    """
     is_clear = choice.is_clear and holds(choice.hurt, folds.n_groups, limit)
     told = (
         f"a choice by query around it {'taken' if is_clear else 'not taken'} over "
@@ -76,7 +77,7 @@ def choice_is_taken(
     return is_clear, told
 
 
-def chosen_outcome(choice: Choice, found: BlendFit) -> Outcome:
+def chosen_outcome(choice: Choice, found: Standing) -> Outcome:
     """The linear policy around what stands, and what it is worth by cross-fitting."""
     values = found.report.values
     validation = {
@@ -87,13 +88,13 @@ def chosen_outcome(choice: Choice, found: BlendFit) -> Outcome:
     return Outcome(policy=choice.policy, update=0, kl=0.0, validation=validation)
 
 
-def with_choice(report: BlendReport, choice: Choice) -> BlendReport:
+def with_choice(report: LadderReport, choice: Choice) -> LadderReport:
     """A report whose served values are those of a linear choice."""
     value = report.values["keep"] + float(choice.values.mean())
     return replace(report, served_value=value, served_hurt=choice.hurt)
 
 
-def with_policy(report: BlendReport, learned: FittedOnRows, rows: Sequence[int]) -> BlendReport:
+def with_policy(report: LadderReport, learned: FittedOnRows, rows: Sequence[int]) -> LadderReport:
     """A report whose served values are those of a policy on its validation queries."""
     held_out = learned.table.subset(rows)
     values = greedy(learned.outcome.policy, held_out, held_out.values)
@@ -101,7 +102,7 @@ def with_policy(report: BlendReport, learned: FittedOnRows, rows: Sequence[int])
     return replace(report, served_value=float(values.mean()), served_hurt=hurt, served_share=1.0)
 
 
-def standing_outcome(table: RewardTable, index: int, found: BlendFit, config: FitConfig) -> Outcome:
+def standing_outcome(table: RewardTable, index: int, found: Standing, config: FitConfig) -> Outcome:
     """The policy that mostly takes what stands."""
     n_features, n_actions = table.states.shape[1], len(table.action_names)
     values = found.report.values

@@ -24,7 +24,7 @@ from rl_rewriter.training.config import FitConfig, ReinforceConfig
 from rl_rewriter.training.offline import OfflineConfig
 from rl_rewriter.types import Qrels, Query, Turn
 from tests.support import TokenEmbedder, chroma_collection
-from tests.unit.training.blend.parts import SAME_FOR_ALL
+from tests.unit.training.blend.parts import LADDER, SAME_FOR_ALL
 
 METRIC = Metric("ndcg", 10)
 N = 150
@@ -40,6 +40,7 @@ TALK = ActionSpace(
 QUICK = OfflineConfig(
     fit=FitConfig(
         reinforce=ReinforceConfig(updates=150, evaluate_every=50, warm_up=1, learning_rate=0.02),
+        ladder=LADDER,
         blend=SAME_FOR_ALL,
     )
 )

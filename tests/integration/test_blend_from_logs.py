@@ -27,7 +27,7 @@ from rl_rewriter.training.offline import OfflineConfig
 from rl_rewriter.training.offline_report import LogFitReport
 from rl_rewriter.types import OnProgress, Turn
 from tests.integration.blend_logs import QUICK, N, Shop, corpus, serve, settings, shop, value
-from tests.unit.training.blend.parts import SAME_FOR_ALL
+from tests.unit.training.blend.parts import LADDER
 
 Change = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -101,8 +101,8 @@ def test_it_is_better_than_keep_and_than_the_choice(words: Served, choice: Check
 
 def test_the_report_says_what_it_is_an_estimate_of(words: Served) -> None:
     report = words.report
-    assert report.blend is not None
-    assert report.blend.rung == "same_for_all"
+    assert report.ladder is not None
+    assert report.ladder.rung == "same_for_all"
     assert report.policy_version == words.checkpoint.version
     assert report.credit_explained is not None
     assert 0.5 < report.credit_explained <= 1.0
@@ -128,7 +128,7 @@ def test_it_is_saved_and_served(words: Served, tmp_path: Path) -> None:
     assert decision.rewrite.lexical_weight > 0.2
     told = rewriter.checkpoint.training
     assert told["algorithm"] == "reinforce-offline"
-    assert told["blend"]["rung"] == "same_for_all"
+    assert told["ladder"]["rung"] == "same_for_all"
     assert told["settings"]["blend"]["fine_tune"]["steps"] == 0
     assert told["credit_explained"] == words.report.credit_explained
     assert told["learned"]["marks"]
@@ -172,7 +172,7 @@ def test_a_log_that_lacks_something_teaches_the_choice(
 ) -> None:
     checkpoint, report = talk.fit(rewritten(talk, tmp_path / "log.jsonl", change))
     assert checkpoint.blends == ()
-    assert report.blend is None
+    assert report.ladder is None
     assert report.warnings[-1] == (
         "no blend was learned: that takes 25 different queries to learn from, and as many others "
         "to value it by, with their words and conversations in the log"
@@ -210,8 +210,8 @@ def test_rewards_of_any_scale_teach_the_same(words: Served) -> None:
     """From -1 to 3, say: values are told on their scale."""
     moved = replace(words.log, rewards=4.0 * words.log.rewards - 1.0)
     checkpoint, report = words.fit(moved)
-    assert report.blend is not None
-    assert report.blend.rung == "same_for_all"
+    assert report.ladder is not None
+    assert report.ladder.rung == "same_for_all"
     before = words.report.validation["policy"]
     assert report.validation["policy"] == pytest.approx(4.0 * before - 1.0, abs=0.1)
     assert value(words.world, checkpoint)[1] > 0.9
@@ -227,7 +227,7 @@ def test_old_records_count_for_less(words: Served, tmp_path: Path) -> None:
     checkpoint, report = words.fit(aged, shown=shown, config=replace(QUICK, half_life_days=10.0))
     assert report.effective_records is not None
     assert report.effective_records < 0.8 * len(words.log)
-    assert report.blend is not None
+    assert report.ladder is not None
     assert value(words.world, checkpoint)[1] > 0.9
 
 
@@ -239,7 +239,7 @@ def test_a_blend_of_before_is_what_a_new_one_has_to_beat(words: Served, tmp_path
     assert rewriter.checkpoint is not None
     assert sum(isinstance(action, LearnedBlend) for action in rewriter.checkpoint.actions) <= 1
     assert value(words.world, rewriter.checkpoint)[1] > 0.9
-    if report.blend is None:
+    if report.ladder is None:
         assert report.warnings[-1].startswith("no blend was taken: on held-out queries")
 
 
@@ -259,7 +259,7 @@ def test_a_retriever_that_can_do_less(words: Served, retriever: Any, told: str) 
 
 def test_where_no_list_is_better_than_another(words: Served) -> None:
     _, report = words.fit(replace(words.log, rewards=np.full(len(words.log), 0.5)))
-    assert report.blend is None
+    assert report.ladder is None
     assert report.warnings[-1] == "no blend was learned: all rewards are the same"
 
 
@@ -274,7 +274,7 @@ def test_the_lists_of_another_collection_are_told_as_such(words: Served) -> None
 
 
 def test_no_limit_is_promised_by_credit(words: Served) -> None:
-    limited = settings(blend=replace(SAME_FOR_ALL, hurt_limit=0.06))
+    limited = settings(ladder=replace(LADDER, hurt_limit=0.06))
     with pytest.raises(InputError, match="hurt_limit is for learning from judgements"):
         words.fit(config=limited)
 
@@ -284,7 +284,7 @@ def test_where_a_few_queries_are_asked_again_and_again(words: Served) -> None:
     part = words.log.subset(rows)
     shown = replace(words.shown, rows=words.shown.rows[rows], lists=words.shown.lists[rows])
     _, report = words.fit(part, shown=shown)
-    assert report.blend is None
+    assert report.ladder is None
     assert report.warnings[-1].startswith("no blend was learned: that takes 25 different queries")
 
 
@@ -297,7 +297,7 @@ def test_where_all_to_learn_from_is_one_conversation(words: Served) -> None:
     later = [out[row % 4 // 2] if row % 2 else second for row in range(N)]
     groups = tuple([first] * N + later)
     _, report = words.fit(replace(words.log, groups=groups))
-    assert report.blend is None
+    assert report.ladder is None
     assert report.warnings[-1].endswith("the queries to learn from are all of one conversation")
 
 
@@ -314,7 +314,7 @@ def test_nothing_is_searched_again_where_no_blend_is_asked_for(words: Served) ->
     without: list[dict[str, Any]] = [
         {"retriever": None},
         {"config": settings(blend=None)},
-        {"config": settings(by_ladder=False)},
+        {"config": settings(ladder=None)},
         {"config": replace(QUICK, hold_to_log=True)},
         {"reference": words.checkpoint},
         {"shown": None},
@@ -323,7 +323,7 @@ def test_nothing_is_searched_again_where_no_blend_is_asked_for(words: Served) ->
         told: list[str] = []
         changes["on_progress"] = note_in(told)
         report = words.fit(**changes)[1]
-        assert report.blend is None
+        assert report.ladder is None
         assert "searching again" not in told
         assert not any("blend" in warning for warning in report.warnings)
 

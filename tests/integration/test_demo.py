@@ -134,7 +134,7 @@ def over_chroma() -> OverChroma:
     report = rewriter.fit(
         judged.train,
         judged.qrels,
-        config=FitConfig(reinforce=ReinforceConfig(updates=300), by_ladder=False),
+        config=FitConfig(reinforce=ReinforceConfig(updates=300), ladder=None),
         groups=[judged.group_of(query) for query in judged.train],
     )
     checkpoint, retriever = rewriter.checkpoint, rewriter.retriever

@@ -77,7 +77,7 @@ def learn(
     report = rewriter.fit(
         environment.train,
         qrels or environment.qrels,
-        config=FitConfig(reinforce=reinforce, reward=environment.reward, by_ladder=False),
+        config=FitConfig(reinforce=reinforce, reward=environment.reward, ladder=None),
         metrics_dir=metrics_dir,
     )
     checkpoint = rewriter.checkpoint

@@ -31,7 +31,7 @@ from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.types import Matrix, OnProgress
 
-_SCHEMA = 7
+_SCHEMA = 8
 Look = Mapping[str, float]
 
 
@@ -163,7 +163,7 @@ def _fit(task: FitTask) -> Fit:
     def look(update: int, metrics: Look) -> None:
         looks.append({"update": update, **metrics})
 
-    if task.config.by_ladder:
+    if task.config.ladder is not None:
         climbed = fit_by_ladder(
             task.table, task.features, task.pools, task.groups, task.config, on_look=look
         )

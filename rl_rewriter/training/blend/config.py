@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from rl_rewriter.errors import InputError
 from rl_rewriter.rewards.metrics import Metric
+from rl_rewriter.training.ranges import at_least, positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class PoolConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
-        _at_least(self, 1, *asdict(self))
+        at_least(self, 1, *asdict(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +64,9 @@ class ListwiseConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
-        _at_least(self, 1, "steps", "batch_size")
-        _positive(self, "learning_rate")
-        _at_least(self, 0, "prior_queries", "min_queries")
+        at_least(self, 1, "steps", "batch_size")
+        positive(self, "learning_rate")
+        at_least(self, 0, "prior_queries", "min_queries")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +95,9 @@ class ByQueryConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
-        _at_least(self, 1, "hidden", "members", "steps", "batch_size")
-        _at_least(self, 0, "min_queries")
-        _positive(self, "learning_rate")
+        at_least(self, 1, "hidden", "members", "steps", "batch_size")
+        at_least(self, 0, "min_queries")
+        positive(self, "learning_rate")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout must lie in [0, 1), got {self.dropout}")
         if any(not 0 <= pull < math.inf for pull in self.pulls):
@@ -128,35 +128,10 @@ class FineTuneConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
-        _at_least(self, 0, "steps", "beta")
-        _at_least(self, 1, "batch_size")
-        _at_least(self, 2, "samples")
-        _positive(self, "learning_rate", "network_rate", "sigma")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LadderConfig:
-    """When a more complex blend is taken.
-
-    A rung is climbed where the mean cross-fitted gain over the rung below is more than this many
-    standard errors.
-
-    Attributes:
-        folds: Folds of the cross-fitting.
-        single: For the best single action over keep.
-        same_for_all: For the same weights for all queries over what is below.
-        by_query: For weights by query over what is below, and over the same weights for all.
-    """
-
-    folds: int = 5
-    single: float = 1.0
-    same_for_all: float = 0.5
-    by_query: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Refuse settings that cannot work."""
-        _at_least(self, 2, "folds")
-        _at_least(self, 0, "single", "same_for_all", "by_query")
+        at_least(self, 0, "steps", "beta")
+        at_least(self, 1, "batch_size")
+        at_least(self, 2, "samples")
+        positive(self, "learning_rate", "network_rate", "sigma")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,14 +144,9 @@ class BlendConfig:
         listwise: The weights that are the same for all.
         by_query: Weights by query.
         fine_tune: Tuning on the metric.
-        ladder: When complexity is taken.
         price: What serving a blend costs beyond the prices of the reward, in units of the metric.
         prior: Where weights start from: "shipped" with this package, learned on other collections,
             or None for mostly the query; which was neither better nor worse (docs/experiments.md).
-        hurt_limit: Largest share of queries below keep, by cross-fitting and with a standard error
-            to spare: a blend is served only where its predicted advantage over keep is clear
-            enough for that, a single action or a choice only if it holds as it is. None for no
-            limit.
         texts: Whether blends are learned too where only texts can be searched, not vectors. There
             they weren't better than a choice among single actions (docs/experiments.md).
         seed: Seed of folds, initial weights, batches and draws.
@@ -187,67 +157,17 @@ class BlendConfig:
     listwise: ListwiseConfig = field(default_factory=ListwiseConfig)
     by_query: ByQueryConfig = field(default_factory=ByQueryConfig)
     fine_tune: FineTuneConfig = field(default_factory=FineTuneConfig)
-    ladder: LadderConfig = field(default_factory=LadderConfig)
     price: float = 0.0
     prior: Literal["shipped"] | None = None
-    hurt_limit: float | None = None
     texts: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
-        _at_least(self, 0, "price")
+        at_least(self, 0, "price")
         if self.prior not in ("shipped", None):
             raise InputError(f'prior must be "shipped" or None, got {self.prior!r}')
-        if self.hurt_limit is not None and not 0 <= self.hurt_limit <= 1:
-            raise InputError(f"hurt_limit must lie in [0, 1], got {self.hurt_limit}")
 
     def to_json(self) -> dict[str, Any]:
         """Settings for a manifest."""
         return {**asdict(self), "metric": self.metric.name}
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> BlendConfig:
-        """Settings from a manifest.
-
-        Raises:
-            InputError: A setting is unknown or cannot work.
-        """
-        found = dict(record)
-        try:
-            if "metric" in found:
-                found["metric"] = Metric.parse(found["metric"])
-            for name, kind in _PARTS.items():
-                if name in found:
-                    found[name] = kind(**found[name])
-            by_query = found.get("by_query")
-            if by_query is not None:
-                found["by_query"] = ByQueryConfig(
-                    **{**asdict(by_query), "pulls": tuple(by_query.pulls)}
-                )
-            return cls(**found)
-        except TypeError as error:
-            raise InputError(f"these settings of a blend can't be read: {error}") from None
-
-
-_PARTS: Mapping[str, type[Any]] = {
-    "pools": PoolConfig,
-    "listwise": ListwiseConfig,
-    "by_query": ByQueryConfig,
-    "fine_tune": FineTuneConfig,
-    "ladder": LadderConfig,
-}
-
-
-def _at_least(config: object, least: int, *names: str) -> None:
-    for name in names:
-        if not least <= getattr(config, name) < math.inf:
-            raise InputError(
-                f"{name} must be finite and at least {least}, got {getattr(config, name)}"
-            )
-
-
-def _positive(config: object, *names: str) -> None:
-    for name in names:
-        if not 0 < getattr(config, name) < math.inf:
-            raise InputError(f"{name} must be finite and > 0, got {getattr(config, name)}")

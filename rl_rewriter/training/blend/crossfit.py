@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rl_rewriter.policies.protocols import Values
-from rl_rewriter.rewards.reward import Table
-from rl_rewriter.training.blend.folds import GroupFolds
 from rl_rewriter.training.blend.learner import Learner
 from rl_rewriter.training.blend.listwise import Base
 from rl_rewriter.training.blend.network import SameForAll, Shifted
+from rl_rewriter.training.ladder.folds import GroupFolds
 from rl_rewriter.types import Matrix
 
 
@@ -50,19 +49,6 @@ class SameFits:
     found: CrossFitted
     untuned: float
     tuned: float
-
-
-def cross_fit_single(values: Table, folds: GroupFolds) -> Values:
-    """Each query's value under the action that is best on the other folds, ``(n,)``.
-
-    Args:
-        values: Metric of every single action, ``(n, m)``; column 0 is keep.
-        folds: The division.
-    """
-    found = np.zeros(len(values))
-    for rows, held_out in folds.parts():
-        found[held_out] = values[held_out, int(values[rows].mean(axis=0).argmax())]
-    return found
 
 
 def cross_fit_same_for_all(learner: Learner, folds: GroupFolds) -> SameFits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,24 +11,19 @@ import numpy as np
 from rl_rewriter.actions.blend_head import BlendHead, TanhNetwork
 from rl_rewriter.actions.blend_prior import BlendPrior, shipped_prior
 from rl_rewriter.errors import InputError
-from rl_rewriter.policies.protocols import Values
 from rl_rewriter.rewards.reward import Table
-from rl_rewriter.training.blend.caution import (
-    Cautious,
-    singles_with_caution,
-    with_caution,
-)
+from rl_rewriter.training.blend.caution import with_caution
 from rl_rewriter.training.blend.config import BlendConfig
-from rl_rewriter.training.blend.folds import GroupFolds, group_folds
-from rl_rewriter.training.blend.gate import Flags
-from rl_rewriter.training.blend.ladder import Rung, Step, climb
 from rl_rewriter.training.blend.learner import Learner
 from rl_rewriter.training.blend.network import Shifted
 from rl_rewriter.training.blend.objective import Batch, Judge
 from rl_rewriter.training.blend.pools import Pools
-from rl_rewriter.training.blend.report import BlendReport
-from rl_rewriter.training.blend.trial import Trial, try_rungs, try_singles
-from rl_rewriter.training.hurt import hurt_share
+from rl_rewriter.training.blend.trial import BlendTrial, try_rungs
+from rl_rewriter.training.ladder.climb import Rung, climb
+from rl_rewriter.training.ladder.config import LadderConfig
+from rl_rewriter.training.ladder.folds import group_folds
+from rl_rewriter.training.ladder.report import report_of
+from rl_rewriter.training.ladder.standing import Standing
 from rl_rewriter.training.network import one_thread
 from rl_rewriter.types import Matrix
 
@@ -43,23 +38,12 @@ class BlendFit:
     """What came of learning a blend.
 
     Attributes:
-        rung: What to serve: "keep", the best "single" action, or a blend.
+        stands: What is to be served, and how it compares with what was tried.
         head: Weights of the blend; None where keep or a single action is to be served.
-        single: Number of the single action that is best on all queries; None where none was given.
-        cross_fitted: Values of every rung that was tried, ``(n,)`` each, every query valued by a
-            fit that hasn't seen its group; a blend is valued at full strength, without a gate.
-        served: The same of what is to be served, however held back, its price paid, ``(n,)``.
-        is_open: Where that is something else than keep, ``(n,)``.
-        report: How rungs compare.
     """
 
-    rung: Rung
+    stands: Standing
     head: BlendHead | None
-    single: int | None
-    cross_fitted: Mapping[Rung, Values]
-    served: Values
-    is_open: Flags
-    report: BlendReport
 
 
 def fit_blend(
@@ -68,6 +52,8 @@ def fit_blend(
     groups: Sequence[str],
     single_values: Table | None = None,
     config: BlendConfig | None = None,
+    *,
+    ladder: LadderConfig | None = None,
     prior: BlendPrior | None = None,
 ) -> BlendFit:
     """Learn how to weigh views, as simply as the queries allow.
@@ -82,13 +68,14 @@ def fit_blend(
         single_values: Metric of every single action, ``(n, m)``, column 0 keep. Without it keep is
             valued on the pools and there is no best single action.
         config: Settings.
+        ladder: When a blend is taken, and how many queries it may hurt.
         prior: Weights known from elsewhere; what the settings name by default.
 
     Raises:
         InputError: The arguments don't speak of the same queries, or hold NaN.
         TrainingError: A number stopped being finite.
     """
-    config = config or BlendConfig()
+    config, ladder = config or BlendConfig(), ladder or LadderConfig()
     if prior is None and config.prior == "shipped":
         prior = shipped_prior()
     _check(pools, raw_states, groups, single_values)
@@ -98,49 +85,37 @@ def fit_blend(
         states = np.clip((raw_states - plain.mean) / plain.spread, -_CLIP, _CLIP)
         judge = Judge(pools, Batch.of(pools, plain.scale, states), config.metric)
         learner = Learner(judge, config, prior.for_views(pools.views) if prior else None)
-        folds = group_folds(groups, config.ladder.folds, config.seed)
+        folds = group_folds(groups, ladder.folds, config.seed)
         trial = try_rungs(learner, folds, single_values)
+        rungs = trial.rungs
         if prior is not None and trial.blends:
-            trial.messages.append("weights start from a prior that other collections taught")
-        rung, steps = climb(trial.values, folds, config.ladder)
-        cautious = with_caution(learner, trial, rung, folds)
-        rung, head = cautious.rung, None
-        if rung in trial.blends:
-            held = replace(plain, strength=cautious.strength, gate=cautious.gate)
-            head = _fitted_to_all(learner, trial, rung, held)
-    trial.seconds["all"] = round(time.perf_counter() - started, 3)
-    single = None if single_values is None else int(single_values.mean(axis=0).argmax())
-    report = _report(trial, folds, steps, cautious)
-    return BlendFit(rung, head, single, trial.values, cautious.values, cautious.is_open, report)
-
-
-def fit_singles(values: Table, groups: Sequence[str], config: BlendConfig) -> BlendFit:
-    """Keep, or the best single action where that is clearly better: the ladder without blends.
-
-    Args:
-        values: Metric of every single action, ``(n, m)``, column 0 keep.
-        groups: One name a query; a group is never divided between folds.
-        config: Settings.
-
-    Raises:
-        InputError: Values hold NaN.
-    """
-    if not np.isfinite(values).all():
-        raise InputError("values of single actions must be finite; some are not")
-    started = time.perf_counter()
-    folds = group_folds(groups, config.ladder.folds, config.seed)
-    trial = try_singles(values, folds)
-    rung, steps = climb(trial.values, folds, config.ladder)
-    cautious = singles_with_caution(trial, rung, folds, config.hurt_limit)
-    trial.seconds["all"] = round(time.perf_counter() - started, 3)
-    single = int(values.mean(axis=0).argmax())
-    report = _report(trial, folds, steps, cautious)
-    return BlendFit(
-        cautious.rung, None, single, trial.values, cautious.values, cautious.is_open, report
+            rungs.messages.append("weights start from a prior that other collections taught")
+        rung, steps = climb(rungs.values, folds, ladder)
+        cautious = with_caution(learner, trial, rung, folds, ladder)
+        served, head = cautious.served, None
+        if served.rung in trial.blends:
+            held = replace(plain, strength=served.strength, gate=cautious.gate)
+            head = _fitted_to_all(learner, trial, served.rung, held)
+    rungs.seconds["all"] = round(time.perf_counter() - started, 3)
+    stands = Standing(
+        rung=served.rung,
+        single=None if single_values is None else int(single_values.mean(axis=0).argmax()),
+        cross_fitted=rungs.values,
+        served=served.values,
+        is_open=served.is_open,
+        report=report_of(
+            rungs,
+            folds,
+            steps,
+            served,
+            tuned=tuple(name for name, found in trial.blends.items() if found.tuned),
+            pull=trial.blends[served.rung].pull if served.rung in trial.blends else 0.0,
+        ),
     )
+    return BlendFit(stands, head)
 
 
-def _fitted_to_all(learner: Learner, trial: Trial, rung: Rung, held: BlendHead) -> BlendHead:
+def _fitted_to_all(learner: Learner, trial: BlendTrial, rung: Rung, held: BlendHead) -> BlendHead:
     """The kind of blend that stands, fitted to all queries."""
     rows = np.arange(len(learner.judge.pools))
     base = learner.same_for_all(rows, _ALL)
@@ -157,36 +132,6 @@ def _fitted_to_all(learner: Learner, trial: Trial, rung: Rung, held: BlendHead) 
                 model = learner.tuned_by_query(model, rows, _ALL, member)
             networks.append(model.numpy())
     return replace(held, bias=bias, networks=tuple(networks))
-
-
-def _report(
-    trial: Trial, folds: GroupFolds, steps: tuple[Step, ...], cautious: Cautious
-) -> BlendReport:
-    keep, rung = trial.values["keep"], cautious.rung
-    blends = trial.blends
-    return BlendReport(
-        rung=rung,
-        values={name: float(values.mean()) for name, values in trial.values.items()},
-        standard_errors={
-            name: folds.standard_error(values - keep) for name, values in trial.values.items()
-        },
-        hurt={
-            name: hurt_share(blends[name].values if name in blends else values, keep)
-            for name, values in trial.values.items()
-        },
-        steps=steps,
-        n_queries=len(keep),
-        n_groups=folds.n_groups,
-        tuned=tuple(name for name, found in blends.items() if found.tuned),
-        pull=blends[rung].pull if rung in blends else 0.0,
-        strength=cautious.strength,
-        served_share=float(cautious.is_open.mean()),
-        served_value=float(cautious.values.mean()),
-        served_hurt=cautious.hurt,
-        on_limit=cautious.told,
-        seconds=trial.seconds,
-        messages=(*trial.messages, *(step.in_words for step in steps)),
-    )
 
 
 def _plain_head(pools: Pools, raw: Matrix, config: BlendConfig) -> BlendHead:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from rl_rewriter.actions.blend_gate import BlendGate
 from rl_rewriter.policies.protocols import Values
-from rl_rewriter.training.blend.folds import GroupFolds
 from rl_rewriter.training.blend.objective import Judge, keep_weights
+from rl_rewriter.training.ladder.folds import GroupFolds
+from rl_rewriter.training.ladder.hurt import Flags, likely
 from rl_rewriter.types import Matrix
 
 _PENALTY = 100.0
 """Of the squared weights, beside sums of squares: as if a hundred queries said that no column tells
 anything."""
-Flags = npt.NDArray[np.bool_]
-Share = TypeVar("Share", float, Values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,21 +82,6 @@ def share_moved(judge: Judge, weights: Matrix) -> Values:
     own = judge.first(rows, keep_weights(*weights.shape))
     stay = (ours[:, :, None] == own[:, None, :]).any(axis=1)
     return np.asarray(1.0 - stay.mean(axis=1))
-
-
-def likely(hurt: Share, n_groups: int) -> Share:
-    """A share of queries and a standard error: what others' share is likely to stay below.
-
-    The upper end of Wilson's interval (1927) at one standard error, which is above 0 at 0.
-
-    Args:
-        hurt: The share, or several.
-        n_groups: Groups that it comes from.
-    """
-    half = 0.5 / n_groups
-    error = (hurt * (1.0 - hurt) / n_groups + half * half) ** 0.5
-    found: Share = (hurt + half + error) / (1.0 + 2.0 * half)
-    return found
 
 
 def _bound(

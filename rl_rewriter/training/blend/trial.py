@@ -1,4 +1,4 @@
-"""Tries every rung of the ladder on queries that it wasn't fitted on."""
+"""Tries every rung of the ladder, blends among them, on queries that it wasn't fitted on."""
 
 from __future__ import annotations
 
@@ -7,43 +7,39 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rl_rewriter.policies.protocols import Values
 from rl_rewriter.rewards.reward import Table
 from rl_rewriter.training.blend.crossfit import (
     CrossFitted,
     SameFits,
     cross_fit_by_query,
     cross_fit_same_for_all,
-    cross_fit_single,
 )
-from rl_rewriter.training.blend.folds import GroupFolds
-from rl_rewriter.training.blend.ladder import Rung
 from rl_rewriter.training.blend.learner import Learner
+from rl_rewriter.training.ladder.climb import Rung
+from rl_rewriter.training.ladder.folds import GroupFolds
+from rl_rewriter.training.ladder.singles import try_singles
+from rl_rewriter.training.ladder.trial import Trial
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
-    """What rungs are worth.
+class BlendTrial:
+    """What rungs are worth, and the blends of those that are blends.
 
     Attributes:
-        values: Cross-fitted values of those that were tried, prices paid, ``(n,)`` each.
-        blends: The same of blends, with their weights.
-        seconds: Wall time by rung.
-        messages: What a reader should know.
+        rungs: All that was tried.
+        blends: Blends with their weights, by rung; their values lack what serving one costs.
     """
 
-    values: dict[Rung, Values] = field(default_factory=dict)
+    rungs: Trial
     blends: dict[Rung, CrossFitted] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    messages: list[str] = field(default_factory=list)
 
     def add(self, rung: Rung, found: CrossFitted, price: float) -> None:
-        """A blend, whose price its values are less."""
+        """A blend, and what serving it costs."""
         self.blends[rung] = found
-        self.values[rung] = found.values - price
+        self.rungs.add(rung, found.values, price)
 
 
-def try_rungs(learner: Learner, folds: GroupFolds, single_values: Table | None) -> Trial:
+def try_rungs(learner: Learner, folds: GroupFolds, single_values: Table | None) -> BlendTrial:
     """Cross-fit what there are enough queries for.
 
     Args:
@@ -53,61 +49,44 @@ def try_rungs(learner: Learner, folds: GroupFolds, single_values: Table | None) 
     """
     n, n_views = learner.judge.pools.present.shape
     keep = learner.judge.keep(np.arange(n))[:, None] if single_values is None else single_values
-    trial = try_singles(keep, folds)
+    trial = BlendTrial(try_singles(keep, folds))
     if folds.n_groups < 2:
         return trial
     if n_views < 2:
-        trial.messages.append("this retriever has no view beside the query; nothing to blend")
+        trial.rungs.messages.append("this retriever has no view beside the query; nothing to blend")
         return trial
     listwise = learner.config.listwise
     counted = listwise.prior_queries if learner.prior is not None else 0.0
     if n + counted < listwise.min_queries:
-        trial.messages.append(
+        trial.rungs.messages.append(
             f"too few queries: a blend takes at least {listwise.min_queries}, got {n}"
         )
         return trial
     started = time.perf_counter()
     same = cross_fit_same_for_all(learner, folds)
     trial.add("same_for_all", same.found, learner.config.price)
-    trial.seconds["same_for_all"] = round(time.perf_counter() - started, 3)
+    trial.rungs.seconds["same_for_all"] = round(time.perf_counter() - started, 3)
     if learner.config.fine_tune.steps:
-        trial.messages.append(_on_tuning(same))
+        trial.rungs.messages.append(_on_tuning(same))
     _try_by_query(learner, folds, same, trial)
     return trial
 
 
-def try_singles(values: Table, folds: GroupFolds) -> Trial:
-    """Cross-fit the best single action.
-
-    Args:
-        values: Metric of keep and, where there are some, of single actions, ``(n, m)``.
-        folds: The division.
-    """
-    trial = Trial(values={"keep": np.asarray(values[:, 0], dtype=np.float64)})
-    if folds.n_groups < 2:
-        trial.messages.append(
-            "too few queries: at least two groups are needed to learn anything; keep stays"
-        )
-    elif values.shape[1] > 1:
-        trial.values["single"] = cross_fit_single(values, folds)
-    return trial
-
-
-def _try_by_query(learner: Learner, folds: GroupFolds, same: SameFits, trial: Trial) -> None:
+def _try_by_query(learner: Learner, folds: GroupFolds, same: SameFits, trial: BlendTrial) -> None:
     config = learner.config.by_query
     n = len(learner.judge.pools)
     if n < config.min_queries:
-        trial.messages.append(
+        trial.rungs.messages.append(
             f"too few queries: weights by query take at least {config.min_queries}, got {n}"
         )
         return
     if not config.pulls or not bool(learner.judge.everything.states.any()):
-        trial.messages.append("no weights by query: all queries have the same state")
+        trial.rungs.messages.append("no weights by query: all queries have the same state")
         return
     started = time.perf_counter()
     found = cross_fit_by_query(learner, folds, same)
     trial.add("by_query", found, learner.config.price)
-    trial.seconds["by_query"] = round(time.perf_counter() - started, 3)
+    trial.rungs.seconds["by_query"] = round(time.perf_counter() - started, 3)
 
 
 def _on_tuning(same: SameFits) -> str:

@@ -13,8 +13,8 @@ from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.policies.protocols import Values
 from rl_rewriter.rewards.reward import Table
 from rl_rewriter.training.blend.pools import Rows
-from rl_rewriter.training.blend.report import BlendReport
 from rl_rewriter.training.blend_material import single_actions
+from rl_rewriter.training.ladder.report import LadderReport
 from rl_rewriter.training.learning import Learned, Material, learn
 from rl_rewriter.training.offline_report import TWO_SIDED, widest_interval
 from rl_rewriter.training.on_rows import training_rows
@@ -44,7 +44,7 @@ class Replayed:
     """
 
     checkpoint: Checkpoint
-    report: BlendReport
+    report: LadderReport
     decisions: Rows
     keep: Values
     best_fixed: Values

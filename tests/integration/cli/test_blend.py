@@ -19,7 +19,7 @@ DENSE = ("--embedder", "minilm")
 
 def test_training_says_what_stands_and_why(cli: Cli, data: Path, tmp_path: Path) -> None:
     words = ("train", data, *DENSE, *QUICK)
-    found = cli(*words, "--out", tmp_path / "a", "--json").record["blend"]
+    found = cli(*words, "--out", tmp_path / "a", "--json").record["ladder"]
     assert found["rung"] in ("keep", "single", "same_for_all", "by_query")
     assert found["n_queries"] == 40
     assert {"keep", "single", "same_for_all"} <= set(found["values"])
@@ -32,7 +32,7 @@ def test_training_says_what_stands_and_why(cli: Cli, data: Path, tmp_path: Path)
 
 def test_no_blend_is_learned_where_none_is_asked_for(cli: Cli, data: Path, tmp_path: Path) -> None:
     words = ("train", data, *TFIDF, *QUICK, "--no-blend", "--out", tmp_path / "policy")
-    assert set(cli(*words, "--json").record["blend"]["values"]) == {"keep", "single"}
+    assert set(cli(*words, "--json").record["ladder"]["values"]) == {"keep", "single"}
     assert load_checkpoint(tmp_path / "policy").blends == ()
     assert "what stands" in cli(*words).out
 
@@ -47,7 +47,7 @@ def test_patterns_of_actions_choose_the_blend_as_well(
     words = ("train", data, *DENSE, *QUICK, "--actions", patterns, "--out", tmp_path / "policy")
     found = cli(*words, "--json")
     assert found.code == 0
-    assert ("same_for_all" in found.record["blend"]["values"]) is learns
+    assert ("same_for_all" in found.record["ladder"]["values"]) is learns
 
 
 @pytest.mark.parametrize(("patterns", "learns"), [("keywords", False), ("keywords,blend", True)])
@@ -63,21 +63,41 @@ def test_patterns_of_a_comparison_choose_the_blend_as_well(
 
 def test_a_limit_of_harm_is_kept(cli: Cli, data: Path, tmp_path: Path) -> None:
     words = ("train", data, *DENSE, *QUICK, "--out", tmp_path / "policy", "--json")
-    found = cli(*words, "--hurt-limit", "0").record["blend"]
+    found = cli(*words, "--hurt-limit", "0").record["ladder"]
     assert found["served_hurt"] == 0.0
     assert found["on_limit"].startswith("at most 0% of the queries may fall below keep")
     told = cli(*words[:-1], "--hurt-limit", "0").out
     assert found["on_limit"] in " ".join(told.split())
 
 
+@pytest.mark.parametrize("without", [("--no-blend",), ("--actions", "!blend")])
+def test_a_limit_of_harm_is_kept_without_a_blend(
+    cli: Cli, data: Path, tmp_path: Path, without: tuple[str, ...]
+) -> None:
+    words = ("train", data, *TFIDF, *QUICK, *without, "--out", tmp_path / "policy", "--json")
+    assert cli(*words).record["ladder"]["on_limit"] == ""
+    found = cli(*words, "--hurt-limit", "0").record["ladder"]
+    assert set(found["values"]) == {"keep", "single"}
+    assert found["served_hurt"] == 0.0
+    assert found["on_limit"].startswith("at most 0% of the queries may fall below keep")
+    settings = load_checkpoint(tmp_path / "policy").training["settings"]
+    assert (settings["blend"], settings["ladder"]["hurt_limit"]) == (None, 0.0)
+
+
+@pytest.mark.parametrize("without", [("--no-blend",), ("--actions", "keywords")])
+def test_a_limit_is_a_setting_of_a_comparison_without_a_blend(
+    cli: Cli, data: Path, tmp_path: Path, without: tuple[str, ...]
+) -> None:
+    words = ("benchmark", data, *TFIDF, "--no-policy", *without, "--hurt-limit", "0.06")
+    assert cli(*words, "--out", tmp_path, "--json").code == 0
+    [key] = tmp_path.glob("*/key.json")
+    settings = json.loads(key.read_text())["key"]["fit"]
+    assert (settings["blend"], settings["ladder"]["hurt_limit"]) == (None, 0.06)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--no-blend", "--hurt-limit", "0.1"), "--hurt-limit is a setting of the blend"),
-        (
-            ("--actions", "keywords", "--hurt-limit", "0.1"),
-            "--hurt-limit is a setting of the blend, which --actions leaves out",
-        ),
         (("--hurt-limit", "2"), "hurt_limit must lie in [0, 1], got 2.0"),
         (("--hurt-limit", "0.1", "--logs", "log.jsonl"), "--hurt-limit is for learning from judge"),
     ],

@@ -95,10 +95,10 @@ def test_train_evaluate_and_rewrite_on_the_simulator(cli: Cli, tmp_path: Path) -
     assert_has_form(trained.record, TRAIN)
     assert (trained.record["schema"], trained.record["out"]) == (1, str(folder))
     assert trained.record["algorithm"] == "cross-fitting"
-    assert trained.record["blend"]["rung"] in ("keep", "single")  # no view to blend here
+    assert trained.record["ladder"]["rung"] in ("keep", "single")  # no view to blend here
     assert any(
         message.startswith("a choice by query around it taken")
-        for message in trained.record["blend"]["messages"]
+        for message in trained.record["ladder"]["messages"]
     )
 
     evaluated = cli("evaluate", *world, "--policy", folder, "--out", tmp_path / "run")

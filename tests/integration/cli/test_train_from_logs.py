@@ -47,7 +47,7 @@ def dense(folder: Path) -> tuple[object, ...]:
 def test_a_blend_is_learned_from_the_log(cli: Cli, folder: Path, tmp_path: Path) -> None:
     words = ("train", folder / "data", "--logs", folder / "dense.jsonl", *dense(folder), *FEW)
     found = cli(*words, "--out", tmp_path / "policy", "--json").record
-    assert found["blend"]["rung"] == "same_for_all"
+    assert found["ladder"]["rung"] == "same_for_all"
     assert found["credit_explained"] <= 1.0
     assert 0.0 < found["validation"]["keep"] <= found["validation"]["policy"] < 1.1
     assert found["warnings"][-1].startswith("the blend was never shown in this log")
@@ -64,7 +64,7 @@ def test_why_there_is_none_is_told(cli: Cli, folder: Path, tmp_path: Path) -> No
     log = folder / "tfidf.jsonl"
     words = ("train", folder / "data", "--logs", log, *TFIDF, *FEW, "--out", tmp_path / "policy")
     found = cli(*words, "--json").record
-    assert (found["blend"], found["credit_explained"]) == (None, None)
+    assert (found["ladder"], found["credit_explained"]) == (None, None)
     assert found["warnings"][-1].startswith("no blend was learned: this retriever can't search any")
     told = " ".join(cli(*words).out.split())
     assert "by held-out records alone: policy over keep" in told
@@ -77,7 +77,7 @@ def test_a_log_alone_teaches_the_choice(cli: Cli, folder: Path, tmp_path: Path) 
     """Nothing is searched again where nobody says what was searched."""
     words = ("train", "--logs", folder / "dense.jsonl", *FEW, "--out", tmp_path / "policy")
     found = cli(*words, "--json").record
-    assert found["blend"] is None
+    assert found["ladder"] is None
     assert not any("blend" in warning for warning in found["warnings"])
     assert json.loads((folder / "dense.jsonl").read_text().splitlines()[0])["asked"] == {
         "history": []

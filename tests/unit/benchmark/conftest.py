@@ -40,7 +40,7 @@ def trained(shop_folder: Path) -> Trained:
     rewriter.fit(
         bench.train,
         bench.qrels,
-        config=FitConfig(reinforce=QUICK, reward=bench.reward, by_ladder=False),
+        config=FitConfig(reinforce=QUICK, reward=bench.reward, ladder=None),
         groups=bench.groups_of(bench.train),
     )
     checkpoint = rewriter.checkpoint

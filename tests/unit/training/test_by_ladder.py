@@ -33,10 +33,12 @@ from rl_rewriter.types import Filters, Query, Turn
 from tests.support import Shout, TokenEmbedder, chroma_collection
 from tests.tables import identity_task, two_signs_task
 from tests.unit.benchmark.comparison.conftest import features
-from tests.unit.training.blend.parts import SAME_FOR_ALL, world
+from tests.unit.training.blend.parts import LADDER, SAME_FOR_ALL, world
 
 QUICK = FitConfig(
-    reinforce=ReinforceConfig(updates=4, evaluate_every=2, warm_up=1), blend=SAME_FOR_ALL
+    reinforce=ReinforceConfig(updates=4, evaluate_every=2, warm_up=1),
+    ladder=LADDER,
+    blend=SAME_FOR_ALL,
 )
 SINGLE = ActionSpace((Keep(), Keywords()))
 N = 40
@@ -86,8 +88,8 @@ def served(checkpoint: Checkpoint) -> str:
 
 def test_a_blend_stands_where_it_pays(retriever: Retriever) -> None:
     checkpoint, report = fit(retriever)
-    assert report.blend is not None
-    assert report.blend.rung == "same_for_all"
+    assert report.ladder is not None
+    assert report.ladder.rung == "same_for_all"
     assert checkpoint.actions.names == ("keep", "keywords", "blend")
     assert served(checkpoint) == "blend"
     assert report.policy_version == checkpoint.version
@@ -102,11 +104,11 @@ def test_its_column_holds_values_of_queries_that_it_was_not_fitted_on(
     retriever: Retriever,
 ) -> None:
     _, report = fit(retriever)
-    assert report.blend is not None
+    assert report.ladder is not None
     table = report.table
     assert table.action_names[-1] == "blend"
     assert table.mask[:, -1].all()
-    assert table.values[:, -1].mean() == pytest.approx(report.blend.values["same_for_all"])
+    assert table.values[:, -1].mean() == pytest.approx(report.ladder.values["same_for_all"])
     np.testing.assert_allclose(table.rewards[:, -1], table.values[:, -1] - table.values[:, 0])
     assert report.best_fixed in SINGLE.names
 
@@ -125,9 +127,9 @@ def test_what_is_served_is_worth_what_was_promised(retriever: Retriever) -> None
         depth=10,
     )
     values = Metric("ndcg", 10).values(found.judged(QRELS))
-    assert report.blend is not None
-    assert values[:, 0].mean() == pytest.approx(report.blend.values["keep"])
-    assert values[:, 1].mean() == pytest.approx(report.blend.served_value, abs=0.08)
+    assert report.ladder is not None
+    assert values[:, 0].mean() == pytest.approx(report.ladder.values["keep"])
+    assert values[:, 1].mean() == pytest.approx(report.ladder.served_value, abs=0.08)
 
 
 def test_keep_stands_where_nothing_is_missing(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -136,8 +138,8 @@ def test_keep_stands_where_nothing_is_missing(tmp_path_factory: pytest.TempPathF
         chroma_collection(DOCUMENTS), TokenEmbedder(), cache_dir=tmp_path_factory.mktemp("bm25")
     )
     checkpoint, report = fit(retriever, queries=exact)
-    assert report.blend is not None
-    assert report.blend.rung == "keep"
+    assert report.ladder is not None
+    assert report.ladder.rung == "keep"
     assert checkpoint.blends == ()
     assert served(checkpoint) == "keep"
     assert report.table.action_names == SINGLE.names
@@ -146,23 +148,23 @@ def test_keep_stands_where_nothing_is_missing(tmp_path_factory: pytest.TempPathF
 def test_with_few_queries_the_best_single_action_stands(retriever: Retriever) -> None:
     space = ActionSpace((Keep(), Keywords(), FuseWithBm25(0.6)))
     checkpoint, report = fit(retriever, queries=QUERIES[:20], actions=space)
-    assert report.blend is not None
-    assert report.blend.rung == "single"
+    assert report.ladder is not None
+    assert report.ladder.rung == "single"
     assert served(checkpoint) == "fuse_bm25@0.6"
     assert checkpoint.actions.names == space.names
-    assert any("a blend takes at least 25" in message for message in report.blend.messages)
+    assert any("a blend takes at least 25" in message for message in report.ladder.messages)
 
 
 def test_no_blend_is_learned_where_none_is_asked_for(retriever: Retriever) -> None:
     checkpoint, report = fit(retriever, config=replace(QUICK, blend=None))
-    assert report.blend is not None
-    assert set(report.blend.values) == {"keep", "single"}
+    assert report.ladder is not None
+    assert set(report.ladder.values) == {"keep", "single"}
     assert checkpoint.actions.names == SINGLE.names
 
 
 def test_a_policy_is_trained_in_any_case_where_that_is_asked_for(retriever: Retriever) -> None:
-    checkpoint, report = fit(retriever, config=replace(QUICK, by_ladder=False))
-    assert report.blend is None
+    checkpoint, report = fit(retriever, config=replace(QUICK, ladder=None))
+    assert report.ladder is None
     assert report.episodes == 4 * 128 * 8
     assert checkpoint.actions.names == SINGLE.names
 
@@ -182,7 +184,7 @@ def test_words_alone_are_blended_as_texts() -> None:
     assert pools is not None
     assert pools.views == ("query", "expanded")
     checkpoint, report = fit(retriever, config=config)
-    assert report.blend is not None
+    assert report.ladder is not None
     assert {name for blend in checkpoint.blends for name in blend.head.views} <= {*pools.views}
 
 
@@ -342,10 +344,9 @@ def test_a_policy_may_choose_beside_a_blend() -> None:
 
 def test_a_policy_that_hurts_more_than_allowed_is_not_taken() -> None:
     table = identity_task(120, 3)
-    limited = replace(SAME_FOR_ALL, hurt_limit=0.0)
     config = replace(
         QUICK,
-        blend=limited,
+        ladder=replace(LADDER, hurt_limit=0.0),
         reinforce=ReinforceConfig(updates=60, evaluate_every=20, warm_up=1, learning_rate=0.02),
     )
     groups = [f"g{row}" for row in range(len(table))]
@@ -369,9 +370,9 @@ def test_the_column_of_a_blend_that_is_held_back_holds_what_is_served() -> None:
         rewards=rewards,
     )
     free = fit_by_ladder(table, features(2), drawn.pools, drawn.groups, QUICK)
-    limited = replace(SAME_FOR_ALL, hurt_limit=free.report.served_hurt / 2)
+    limited = replace(LADDER, hurt_limit=free.report.served_hurt / 2)
     found = fit_by_ladder(
-        table, features(2), drawn.pools, drawn.groups, replace(QUICK, blend=limited)
+        table, features(2), drawn.pools, drawn.groups, replace(QUICK, ladder=limited)
     )
     assert found.blend is not None
     assert found.blend.head.strength < 1.0
@@ -399,7 +400,7 @@ def test_a_blend_pays_what_the_reward_says(price: float) -> None:
 
 
 def test_a_limit_that_nothing_holds_to_is_told(retriever: Retriever) -> None:
-    limited = replace(QUICK, blend=replace(SAME_FOR_ALL, hurt_limit=0.05))
+    limited = replace(QUICK, ladder=replace(LADDER, hurt_limit=0.05))
     checkpoint, report = fit(retriever, config=limited)
     assert not any("limit" in warning for warning in report.warnings)
     _, report = fit(retriever, config=limited, actions=None, reference=checkpoint)
@@ -435,7 +436,7 @@ def test_without_views_the_best_single_action_has_to_be_clearly_better(
 def test_without_views_a_limit_holds_single_actions_back(worse: int, stands: str) -> None:
     table = shown_by_number(100, worse, 200)
     groups = [f"g{row}" for row in range(len(table))]
-    config = replace(QUICK, blend=replace(SAME_FOR_ALL, hurt_limit=0.06))
+    config = replace(QUICK, ladder=replace(LADDER, hurt_limit=0.06), blend=None)
     found = fit_by_ladder(table, features(table.states.shape[1]), None, groups, config)
     assert found.report.rung == stands
     assert found.report.on_limit.startswith("at most 6% of the queries may fall below keep")

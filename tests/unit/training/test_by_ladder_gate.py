@@ -12,14 +12,15 @@ from rl_rewriter.training.by_ladder import LadderFit, fit_by_ladder
 from rl_rewriter.training.config import FitConfig, ReinforceConfig
 from tests.tables import identity_task
 from tests.unit.benchmark.comparison.conftest import features
-from tests.unit.training.blend.parts import SAME_FOR_ALL, gateable
+from tests.unit.training.blend.parts import LADDER, SAME_FOR_ALL, gateable
 
 DRAWN = gateable(300)
 KEEP = DRAWN.single_values[:, 0]
 CONFIG = FitConfig(
     reinforce=ReinforceConfig(updates=4, evaluate_every=2, warm_up=1),
     reward=RewardConfig(rewrite_cost=0.02),
-    blend=replace(SAME_FOR_ALL, hurt_limit=0.06),
+    ladder=replace(LADDER, hurt_limit=0.06),
+    blend=SAME_FOR_ALL,
 )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rl_rewriter.training.blend.folds import group_folds
 from rl_rewriter.training.choice import CLEAR, CLEAR_OVER_KEEP, learn_choice
+from rl_rewriter.training.ladder.folds import group_folds
 from tests.tables import identity_task, table_of
 
 N = 300

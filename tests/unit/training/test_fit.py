@@ -25,7 +25,7 @@ from rl_rewriter.types import Query, Turn
 from tests.support import DOCUMENTS, TokenEmbedder, chroma_collection
 
 QUICK = FitConfig(reinforce=ReinforceConfig(updates=2, evaluate_every=1))
-PLAIN = replace(QUICK, by_ladder=False)
+PLAIN = replace(QUICK, ladder=None)
 QUERIES = [Query(f"please tell me about {id_}", id=id_) for id_ in DOCUMENTS]
 QRELS = {id_: {id_: 1.0} for id_ in DOCUMENTS}
 

@@ -20,7 +20,7 @@ from tests.unit.benchmark.conftest import Trained
 
 FIT = FitConfig(
     reinforce=ReinforceConfig(updates=60, evaluate_every=20, warm_up=5, learning_rate=0.01),
-    by_ladder=False,
+    ladder=None,
 )
 CONFIG = BenchmarkConfig(seeds=2, fit=FIT, folds=3, workers=1)
 

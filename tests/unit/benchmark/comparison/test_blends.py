@@ -23,17 +23,20 @@ from rl_rewriter.benchmark.comparison.searched import Searched, search
 from rl_rewriter.benchmark.evaluate import evaluate_checkpoint
 from rl_rewriter.benchmark.workbench import Workbench
 from rl_rewriter.policies.decider import Decider
-from rl_rewriter.training.blend.config import LadderConfig
+from rl_rewriter.training.ladder.config import LadderConfig
 from tests.unit.benchmark.comparison.conftest import CONFIG, policies_of
 from tests.unit.benchmark.comparison.test_fits import Counting
 from tests.unit.training.blend.parts import SAME_FOR_ALL
 
-EASY = dataclasses.replace(
-    SAME_FOR_ALL, ladder=LadderConfig(folds=2, single=1000.0, same_for_all=0.0), texts=True
-)
-"""Takes a blend wherever it is above keep at all, of texts too."""
+EASY = LadderConfig(folds=2, single=1000.0, same_for_all=0.0)
+"""Takes a blend wherever it is above keep at all."""
 BLENDED = dataclasses.replace(
-    CONFIG, folds=2, seeds=2, fit=dataclasses.replace(CONFIG.fit, blend=EASY, by_ladder=True)
+    CONFIG,
+    folds=2,
+    seeds=2,
+    fit=dataclasses.replace(
+        CONFIG.fit, ladder=EASY, blend=dataclasses.replace(SAME_FOR_ALL, texts=True)
+    ),
 )
 
 
@@ -131,7 +134,7 @@ def test_other_pools_or_settings_are_another_fit(searched: Searched) -> None:
     assert dataclasses.replace(task, pools=other).key != task.key
     assert dataclasses.replace(task, pools=None).key != task.key
     limited = dataclasses.replace(EASY, hurt_limit=0.1)
-    config = dataclasses.replace(task.config, blend=limited)
+    config = dataclasses.replace(task.config, ladder=limited)
     assert dataclasses.replace(task, config=config).key != task.key
 
 

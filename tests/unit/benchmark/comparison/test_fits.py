@@ -29,7 +29,7 @@ def task(*, seed: int = 0, fold: int = 0, table: RewardTable = TABLE) -> FitTask
             reinforce=ReinforceConfig(
                 updates=30, evaluate_every=10, warm_up=5, learning_rate=0.02, seed=seed
             ),
-            by_ladder=False,
+            ladder=None,
         ),
     )
 

@@ -11,19 +11,19 @@ from rl_rewriter.training.blend.config import (
     BlendConfig,
     ByQueryConfig,
     FineTuneConfig,
-    LadderConfig,
     ListwiseConfig,
 )
 from rl_rewriter.training.blend.objective import Batch, Judge
 from rl_rewriter.training.blend.pools import Pools
+from rl_rewriter.training.ladder.config import LadderConfig
 from rl_rewriter.types import Matrix, Vector
 
 FAST = BlendConfig(
     listwise=ListwiseConfig(steps=50, batch_size=100, learning_rate=0.1),
     by_query=ByQueryConfig(pulls=(0.1, 0.5), hidden=8, members=2, steps=40, learning_rate=0.04),
     fine_tune=FineTuneConfig(steps=16, batch_size=64, samples=4),
-    ladder=LadderConfig(folds=3),
 )
+LADDER = LadderConfig(folds=3)
 UNTUNED = replace(FAST, fine_tune=replace(FAST.fine_tune, steps=0))
 SAME_FOR_ALL = replace(UNTUNED, by_query=replace(FAST.by_query, pulls=()))
 VIEWS = ("query", "left", "right", "words")

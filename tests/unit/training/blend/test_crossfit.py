@@ -9,11 +9,10 @@ import numpy as np
 from rl_rewriter.training.blend.crossfit import (
     cross_fit_by_query,
     cross_fit_same_for_all,
-    cross_fit_single,
 )
-from rl_rewriter.training.blend.folds import group_folds
 from rl_rewriter.training.blend.learner import Learner
 from rl_rewriter.training.blend.pools import Pools
+from rl_rewriter.training.ladder.folds import group_folds
 from tests.unit.training.blend.parts import FAST, UNTUNED, judge_of, world
 
 
@@ -66,9 +65,3 @@ def test_tuning_stays_only_where_it_is_not_worse() -> None:
     assert not same.found.tuned
     assert same.found.values.mean() == same.untuned
     assert same.served is same.bases
-
-
-def test_the_best_single_action_is_chosen_on_the_other_folds() -> None:
-    folds = group_folds(["a", "b"], 2, seed=0)
-    values = np.asarray([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    assert cross_fit_single(values, folds).tolist() == [0.0, 0.0]

@@ -14,19 +14,34 @@ from rl_rewriter.actions.blend_prior import BlendPrior
 from rl_rewriter.errors import InputError
 from rl_rewriter.training.blend.config import BlendConfig
 from rl_rewriter.training.blend.fit import BlendFit, fit_blend
-from tests.unit.training.blend.parts import FAST, SAME_FOR_ALL, UNTUNED, World, judge_of, world
+from rl_rewriter.training.ladder.config import LadderConfig
+from tests.unit.training.blend.parts import (
+    FAST,
+    LADDER,
+    SAME_FOR_ALL,
+    UNTUNED,
+    World,
+    judge_of,
+    world,
+)
 
 KNOWN = world(200)
 
 
 @cache
-def fit(drawn: World, config: BlendConfig = UNTUNED) -> BlendFit:
+def fit(drawn: World, config: BlendConfig = UNTUNED, ladder: LadderConfig = LADDER) -> BlendFit:
     """What is learned in a world, once for all tests."""
-    return anew(drawn, config)
+    return anew(drawn, config, ladder)
 
 
-def anew(drawn: World, config: BlendConfig) -> BlendFit:
-    return fit_blend(drawn.pools, drawn.states, drawn.groups, drawn.single_values, config)
+def anew(drawn: World, config: BlendConfig, ladder: LadderConfig = LADDER) -> BlendFit:
+    return fit_blend(
+        drawn.pools, drawn.states, drawn.groups, drawn.single_values, config, ladder=ladder
+    )
+
+
+def within(limit: float) -> LadderConfig:
+    return replace(LADDER, hurt_limit=limit)
 
 
 def value_of(head: BlendHead, drawn: World) -> float:
@@ -38,8 +53,8 @@ def value_of(head: BlendHead, drawn: World) -> float:
 
 def test_where_the_state_tells_what_helps_weights_differ_by_query() -> None:
     found = fit(KNOWN, FAST)
-    assert found.rung == "by_query"
-    values = found.report.values
+    assert found.stands.rung == "by_query"
+    values = found.stands.report.values
     assert values["keep"] < values["single"] < values["same_for_all"] < values["by_query"]
     assert found.head is not None
     assert len(found.head.networks) == FAST.by_query.members
@@ -53,7 +68,7 @@ def test_cross_fitted_values_foretell_those_of_fresh_queries() -> None:
     found = fit(KNOWN)
     assert found.head is not None
     assert value_of(found.head, world(1000, seed=5)) == pytest.approx(
-        found.report.served_value, abs=0.05
+        found.stands.report.served_value, abs=0.05
     )
 
 
@@ -62,8 +77,8 @@ def test_states_of_noise_do_no_harm(seed: int) -> None:
     """Weights by query, tried in vain, are taken by chance now and then: on fresh queries level."""
     drawn = world(200, seed=seed, tells_kind=False)
     found, same = fit(drawn), fit(drawn, SAME_FOR_ALL)
-    assert found.rung in ("same_for_all", "by_query")
-    assert "by_query" in found.report.values
+    assert found.stands.rung in ("same_for_all", "by_query")
+    assert "by_query" in found.stands.report.values
     assert found.head is not None
     assert same.head is not None
     fresh = world(600, seed=9, tells_kind=False)
@@ -72,28 +87,30 @@ def test_states_of_noise_do_no_harm(seed: int) -> None:
 
 def test_where_nothing_is_to_be_gained_keep_stays() -> None:
     found = fit(world(200, help_of_views=0.0, help_of_query=3.0))
-    assert (found.rung, found.head) == ("keep", None)
-    assert found.report.served_value == found.report.values["keep"]
+    assert (found.stands.rung, found.head) == ("keep", None)
+    assert found.stands.report.served_value == found.stands.report.values["keep"]
 
 
 def test_twenty_queries_leave_keep_or_a_single_action() -> None:
     found = fit(world(20))
-    assert found.rung in ("keep", "single")
+    assert found.stands.rung in ("keep", "single")
     assert found.head is None
-    assert any("a blend takes at least 25" in line for line in found.report.messages)
+    assert any("a blend takes at least 25" in line for line in found.stands.report.messages)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_forty_queries_get_no_weights_by_query(seed: int) -> None:
     found = fit(world(40, seed=seed))
-    assert found.rung != "by_query"
-    assert any("weights by query take at least 150" in line for line in found.report.messages)
+    assert found.stands.rung != "by_query"
+    assert any(
+        "weights by query take at least 150" in line for line in found.stands.report.messages
+    )
 
 
 def test_one_group_teaches_nothing() -> None:
     found = fit(replace(KNOWN, groups=("one",) * 200))
-    assert found.rung == "keep"
-    assert "at least two groups" in found.report.messages[0]
+    assert found.stands.rung == "keep"
+    assert "at least two groups" in found.stands.report.messages[0]
 
 
 def test_a_retriever_without_views_leaves_nothing_to_blend() -> None:
@@ -108,20 +125,20 @@ def test_a_retriever_without_views_leaves_nothing_to_blend() -> None:
         floors=pools.floors[:, :1],
     )
     found = fit(replace(drawn, pools=alone, single_values=drawn.single_values[:, :1]))
-    assert found.rung == "keep"
-    assert "nothing to blend" in found.report.messages[0]
+    assert found.stands.rung == "keep"
+    assert "nothing to blend" in found.stands.report.messages[0]
 
 
 def test_without_values_of_single_actions_keep_is_valued_on_the_pools() -> None:
-    found = fit_blend(KNOWN.pools, KNOWN.states, KNOWN.groups, None, SAME_FOR_ALL)
-    assert found.single is None
-    assert "single" not in found.cross_fitted
-    assert found.cross_fitted["keep"] == pytest.approx(KNOWN.single_values[:, 0])
+    found = fit_blend(KNOWN.pools, KNOWN.states, KNOWN.groups, None, SAME_FOR_ALL, ladder=LADDER)
+    assert found.stands.single is None
+    assert "single" not in found.stands.cross_fitted
+    assert found.stands.cross_fitted["keep"] == pytest.approx(KNOWN.single_values[:, 0])
 
 
 def test_the_best_single_action_is_named() -> None:
     drawn = world(200, help_of_views=4.0, tells_kind=False)
-    best = fit(drawn, SAME_FOR_ALL).single
+    best = fit(drawn, SAME_FOR_ALL).stands.single
     assert best == int(drawn.single_values.mean(axis=0).argmax())
 
 
@@ -132,20 +149,22 @@ def test_the_same_seed_gives_the_same_head_and_another_another() -> None:
     assert again.head is not None
     assert other.head is not None
     assert first.head.version == again.head.version != other.head.version
-    assert np.array_equal(first.cross_fitted["by_query"], again.cross_fitted["by_query"])
+    assert np.array_equal(
+        first.stands.cross_fitted["by_query"], again.stands.cross_fitted["by_query"]
+    )
 
 
 def test_a_limit_on_hurt_queries_weakens_the_blend() -> None:
     drawn = world(200, help_of_query=2.0)
     free = fit(drawn, SAME_FOR_ALL)
-    held = fit(drawn, replace(SAME_FOR_ALL, hurt_limit=free.report.served_hurt / 2))
+    held = fit(drawn, SAME_FOR_ALL, within(free.stands.report.served_hurt / 2))
     assert held.head is not None
     assert 0.0 < held.head.strength < 1.0
-    assert held.report.served_hurt <= free.report.served_hurt / 2
-    assert held.report.values["keep"] < held.report.served_value
-    assert held.served.mean() == held.report.served_value
-    assert not np.array_equal(held.served, held.cross_fitted["same_for_all"])
-    assert np.array_equal(free.served, free.cross_fitted["same_for_all"])
+    assert held.stands.report.served_hurt <= free.stands.report.served_hurt / 2
+    assert held.stands.report.values["keep"] < held.stands.report.served_value
+    assert held.stands.served.mean() == held.stands.report.served_value
+    assert not np.array_equal(held.stands.served, held.stands.cross_fitted["same_for_all"])
+    assert np.array_equal(free.stands.served, free.stands.cross_fitted["same_for_all"])
     weights = held.head.weights(drawn.states, drawn.pools.present)
     assert (weights[:, 0] >= 1.0 - held.head.strength - 1e-6).all()
 
@@ -156,9 +175,9 @@ def test_a_limit_that_no_share_meets_leaves_keep() -> None:
     values[np.argsort(values[:, 0])[:5], 0] = 1.0  # better than any blend is there
     states = np.zeros_like(drawn.states)  # nothing tells which ones these are
     unknown = replace(drawn, single_values=values, states=states)
-    found = fit(unknown, replace(SAME_FOR_ALL, hurt_limit=0.0))
-    assert "keep is served" in found.report.on_limit
-    assert (found.rung, found.head) == ("keep", None)
+    found = fit(unknown, SAME_FOR_ALL, within(0.0))
+    assert "keep is served" in found.stands.report.on_limit
+    assert (found.stands.rung, found.head) == ("keep", None)
 
 
 def test_a_single_action_that_hurts_too_many_gives_way_to_a_weaker_blend() -> None:
@@ -166,19 +185,21 @@ def test_a_single_action_that_hurts_too_many_gives_way_to_a_weaker_blend() -> No
     good = np.where(np.arange(200) % 8 > 0, 1.0, 0.0)
     values = np.stack([drawn.single_values[:, 0], good], axis=1)
     drawn = replace(drawn, single_values=values)
-    assert fit(drawn, SAME_FOR_ALL).rung == "single"
-    held = fit(drawn, replace(SAME_FOR_ALL, hurt_limit=0.05))
-    assert held.rung == held.report.rung == "same_for_all"
-    assert held.report.served_hurt <= 0.05
-    assert held.report.served_value > held.report.values["keep"]
+    assert fit(drawn, SAME_FOR_ALL).stands.rung == "single"
+    held = fit(drawn, SAME_FOR_ALL, within(0.05))
+    assert held.stands.rung == held.stands.report.rung == "same_for_all"
+    assert held.stands.report.served_hurt <= 0.05
+    assert held.stands.report.served_value > held.stands.report.values["keep"]
 
 
 def test_a_price_is_weighed_against_the_gain() -> None:
     free = fit(KNOWN, SAME_FOR_ALL)
-    gain = free.report.served_value - free.report.values["keep"]
+    gain = free.stands.report.served_value - free.stands.report.values["keep"]
     cheap = fit(KNOWN, replace(SAME_FOR_ALL, price=gain / 2))
-    assert cheap.report.served_value == pytest.approx(free.report.served_value - gain / 2)
-    assert cheap.report.hurt == free.report.hurt
+    assert cheap.stands.report.served_value == pytest.approx(
+        free.stands.report.served_value - gain / 2
+    )
+    assert cheap.stands.report.hurt == free.stands.report.hurt
     assert fit(KNOWN, replace(SAME_FOR_ALL, price=2 * gain)).head is None
 
 
@@ -199,8 +220,10 @@ def test_with_a_prior_twenty_queries_are_enough_to_take_it() -> None:
     drawn = world(20)
     prior = BlendPrior(drawn.pools.views, np.asarray([0.0, 0.5, 0.5, -3.0], dtype=np.float32))
     heavy = replace(UNTUNED, listwise=replace(UNTUNED.listwise, prior_queries=1e5))
-    found = fit_blend(drawn.pools, drawn.states, drawn.groups, None, heavy, prior)
-    assert found.rung == "same_for_all"
+    found = fit_blend(
+        drawn.pools, drawn.states, drawn.groups, None, heavy, ladder=LADDER, prior=prior
+    )
+    assert found.stands.rung == "same_for_all"
     assert found.head is not None
     off = found.head.bias - prior.logits
     assert off == pytest.approx(np.full(4, off[0]), abs=0.01)

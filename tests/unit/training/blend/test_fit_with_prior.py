@@ -9,13 +9,14 @@ import pytest
 
 from rl_rewriter.actions.blend_prior import BlendPrior, shipped_prior
 from rl_rewriter.errors import InputError
-from rl_rewriter.training.blend.config import BlendConfig, LadderConfig, ListwiseConfig
+from rl_rewriter.training.blend.config import BlendConfig, ListwiseConfig
 from rl_rewriter.training.blend.fit import BlendFit, fit_blend
+from rl_rewriter.training.ladder.config import LadderConfig
 from tests.unit.training.blend.parts import SAME_FOR_ALL, World, judge_of, world
 
 NAMES = ("query", "first_3", "bm25_3", "words")
-ALWAYS = replace(SAME_FOR_ALL, ladder=LadderConfig(folds=3, same_for_all=0.0))
-ONE_STEP = replace(ALWAYS, listwise=ListwiseConfig(steps=1))
+ALWAYS = LadderConfig(folds=3, same_for_all=0.0)
+ONE_STEP = replace(SAME_FOR_ALL, listwise=ListwiseConfig(steps=1))
 WRONG = BlendPrior(NAMES, np.asarray([1.0, -1.0, -1.0, 1.0], dtype=np.float32))
 
 
@@ -26,7 +27,9 @@ def known(n: int, seed: int = 0) -> World:
 
 
 def fit(drawn: World, config: BlendConfig, prior: BlendPrior | None = None) -> BlendFit:
-    return fit_blend(drawn.pools, drawn.states, drawn.groups, None, config, prior)
+    return fit_blend(
+        drawn.pools, drawn.states, drawn.groups, None, config, ladder=ALWAYS, prior=prior
+    )
 
 
 def logits(found: BlendFit) -> list[float]:
@@ -54,17 +57,17 @@ def test_the_shipped_prior_is_where_weights_start_where_it_is_asked_for() -> Non
 def test_the_report_says_that_there_was_a_prior() -> None:
     said = "weights start from a prior that other collections taught"
     drawn = known(40)
-    assert said in fit(drawn, replace(ONE_STEP, prior="shipped")).report.messages
-    assert said not in fit(drawn, ONE_STEP).report.messages
+    assert said in fit(drawn, replace(ONE_STEP, prior="shipped")).stands.report.messages
+    assert said not in fit(drawn, ONE_STEP).stands.report.messages
 
 
 def test_a_wrong_prior_holds_few_queries_and_not_many() -> None:
-    held = replace(ALWAYS, listwise=replace(ALWAYS.listwise, prior_queries=20.0))
+    held = replace(SAME_FOR_ALL, listwise=replace(SAME_FOR_ALL.listwise, prior_queries=20.0))
     fresh = known(500, seed=9)
     lost = {}
     for n in (30, 600):
         drawn = known(n)
-        lost[n] = value(fit(drawn, ALWAYS), fresh) - value(fit(drawn, held, WRONG), fresh)
+        lost[n] = value(fit(drawn, SAME_FOR_ALL), fresh) - value(fit(drawn, held, WRONG), fresh)
     assert lost[30] > 0.02
     assert lost[600] < lost[30] / 3
 

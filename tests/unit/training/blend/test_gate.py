@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_rewriter.training.blend.folds import group_folds
-from rl_rewriter.training.blend.gate import Gated, fit_gate, likely, share_moved
+from rl_rewriter.training.blend.gate import Gated, fit_gate, share_moved
+from rl_rewriter.training.ladder.folds import group_folds
+from rl_rewriter.training.ladder.hurt import likely
 from tests.unit.training.blend.parts import judge_of, world
 
 N = 400
@@ -106,12 +107,6 @@ def test_what_moves_most_is_taken_where_that_tells_more_than_gains_do() -> None:
 def test_states_that_tell_nothing_give_no_gate() -> None:
     states, gains, _ = drawn(0, told=0.1)
     assert gated(np.zeros_like(states), gains, np.zeros(N), 0.06)[0] is None
-
-
-def test_one_standard_error_is_to_spare() -> None:
-    assert likely(0.0, 10) == pytest.approx(1.0 / 11.0)
-    assert likely(0.1, 100) == pytest.approx(0.1341, abs=1e-4)
-    assert likely(0.1, 1_000_000) == pytest.approx(0.1 + 0.0003, abs=1e-5)
 
 
 def test_the_share_of_first_documents_that_move() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rl_rewriter.training.blend.folds import group_folds
+from rl_rewriter.training.ladder.folds import group_folds
 
 
 def test_every_row_is_held_out_once_and_never_with_its_group_on_the_other_side() -> None:

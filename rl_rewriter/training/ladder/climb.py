@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rl_rewriter.policies.protocols import Values
-from rl_rewriter.training.blend.config import LadderConfig
-from rl_rewriter.training.blend.folds import GroupFolds
+from rl_rewriter.training.ladder.config import LadderConfig
+from rl_rewriter.training.ladder.folds import GroupFolds
 
 Rung = Literal["keep", "single", "same_for_all", "by_query"]
 RUNGS: tuple[Rung, ...] = ("keep", "single", "same_for_all", "by_query")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rl_rewriter.envs.table import Rows
 from rl_rewriter.policies.protocols import Values
-from rl_rewriter.training.blend.pools import Rows
 
 
 @dataclass(frozen=True, eq=False)

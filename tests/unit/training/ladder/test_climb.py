@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rl_rewriter.training.blend.config import LadderConfig
-from rl_rewriter.training.blend.folds import group_folds
-from rl_rewriter.training.blend.ladder import Rung, climb
+from rl_rewriter.training.ladder.climb import Rung, climb
+from rl_rewriter.training.ladder.config import LadderConfig
+from rl_rewriter.training.ladder.folds import group_folds
 
 N = 100
 FOLDS = group_folds([str(row) for row in range(N)], 5, seed=0)

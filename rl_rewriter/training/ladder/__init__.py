@@ -1,0 +1,1 @@
+"""The ladder: complexity is taken only where queries that it hasn't seen clearly gain by it."""

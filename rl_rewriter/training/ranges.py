@@ -1,0 +1,31 @@
+"""Refuses settings that are out of range."""
+
+from __future__ import annotations
+
+import math
+
+from rl_rewriter.errors import InputError
+
+
+def at_least(config: object, least: int, *names: str) -> None:
+    """Refuse fields that aren't finite, or are below the least.
+
+    Raises:
+        InputError: One is.
+    """
+    for name in names:
+        if not least <= getattr(config, name) < math.inf:
+            raise InputError(
+                f"{name} must be finite and at least {least}, got {getattr(config, name)}"
+            )
+
+
+def positive(config: object, *names: str) -> None:
+    """Refuse fields that aren't finite, or not above 0.
+
+    Raises:
+        InputError: One is.
+    """
+    for name in names:
+        if not 0 < getattr(config, name) < math.inf:
+            raise InputError(f"{name} must be finite and > 0, got {getattr(config, name)}")
