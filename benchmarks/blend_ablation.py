@@ -27,6 +27,7 @@ from rl_rewriter.training.blend.fit import fit_blend
 from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.blend_material import pools_of
 from rl_rewriter.training.config import FitConfig
+from rl_rewriter.training.ladder.singles import Singles
 
 LIMIT = 1000
 ALIKE = ("words_alike", "words_of_history_alike")
@@ -74,7 +75,7 @@ def ablated(data: str, folder: Path) -> list[tuple[object, ...]]:
     variants |= {name: (pools, config) for name, config in SETTINGS.items()}
     rows: list[tuple[object, ...]] = []
     for name, (kept, config) in variants.items():
-        found = fit_blend(kept, table.states, groups, table.values, config).stands.report
+        found = fit_blend(kept, table.states, groups, Singles.of(table), config).stands.report
         means: Mapping[str, float] = dict(found.values)
         values = [means.get(rung, np.nan) for rung in RUNGS]
         rows.append((bench.name, name, *(f"{value:.4f}" for value in values), found.rung))

@@ -32,6 +32,7 @@ from rl_rewriter.training.blend.config import BlendConfig, ByQueryConfig
 from rl_rewriter.training.blend.fit import BlendFit, fit_blend
 from rl_rewriter.training.blend.objective import Batch, Judge
 from rl_rewriter.training.blend.pools import Pools, Rows
+from rl_rewriter.training.ladder.singles import Singles
 
 SIZES = (30, 100)
 DRAWS = (0, 1, 2)
@@ -104,10 +105,8 @@ def _with_views(pools: Pools, names: tuple[str, ...]) -> Pools:
 def _fit(train: Pooled, rows: Rows, prior: BlendPrior | None) -> BlendFit:
     pools = train.pools.subset(rows).of_present_views()
     groups = [train.groups[row] for row in rows]
-    table = train.table
-    return fit_blend(
-        pools, table.states[rows], groups, table.values[rows], SAME_FOR_ALL, prior=prior
-    )
+    table = train.table.subset(rows)
+    return fit_blend(pools, table.states, groups, Singles.of(table), SAME_FOR_ALL, prior=prior)
 
 
 def _served(fit: BlendFit, test: Pooled) -> Values:

@@ -21,7 +21,7 @@ from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.ladder.config import LadderConfig
 from rl_rewriter.training.ladder.folds import group_folds
 from rl_rewriter.training.ladder.report import LadderReport
-from rl_rewriter.training.ladder.singles import fit_singles
+from rl_rewriter.training.ladder.singles import Singles, fit_singles
 from rl_rewriter.training.ladder.standing import Standing
 from rl_rewriter.training.loop import OnLook
 from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows, training_rows
@@ -147,11 +147,11 @@ def _climbed(
     """What stands of keep, single actions and, where there are pools, blends; a blend's weights."""
     from rl_rewriter.training.blend.fit import fit_blend
 
-    net = table.values[:, :1] + table.rewards  # values less prices
+    singles = Singles.of(table)
     if pools is None:
-        return fit_singles(net, groups, ladder, settings.seed), None
+        return fit_singles(singles, groups, ladder, settings.seed), None
     on_progress("learning a blend", 0, 1)
-    found = fit_blend(pools, table.states, groups, net, settings, ladder=ladder)
+    found = fit_blend(pools, table.states, groups, singles, settings, ladder=ladder)
     on_progress("learning a blend", 1, 1)
     return found.stands, found.head
 

@@ -11,7 +11,6 @@ import numpy as np
 from rl_rewriter.actions.blend_head import BlendHead, TanhNetwork
 from rl_rewriter.actions.blend_prior import BlendPrior, shipped_prior
 from rl_rewriter.errors import InputError
-from rl_rewriter.rewards.reward import Table
 from rl_rewriter.training.blend.caution import with_caution
 from rl_rewriter.training.blend.config import BlendConfig
 from rl_rewriter.training.blend.learner import Learner
@@ -23,6 +22,7 @@ from rl_rewriter.training.ladder.climb import Rung, climb
 from rl_rewriter.training.ladder.config import LadderConfig
 from rl_rewriter.training.ladder.folds import group_folds
 from rl_rewriter.training.ladder.report import report_of
+from rl_rewriter.training.ladder.singles import Singles
 from rl_rewriter.training.ladder.standing import Standing
 from rl_rewriter.training.network import one_thread
 from rl_rewriter.types import Matrix
@@ -50,7 +50,7 @@ def fit_blend(
     pools: Pools,
     raw_states: Matrix,
     groups: Sequence[str],
-    single_values: Table | None = None,
+    singles: Singles | None = None,
     config: BlendConfig | None = None,
     *,
     ladder: LadderConfig | None = None,
@@ -65,8 +65,8 @@ def fit_blend(
         pools: Scored candidates of ``n`` judged queries.
         raw_states: Their features, not standardised, ``(n, s)``.
         groups: One name a query; a group is never divided between folds.
-        single_values: Metric of every single action, ``(n, m)``, column 0 keep. Without it keep is
-            valued on the pools and there is no best single action.
+        singles: What single actions earn on the same queries. Without it keep is valued on the
+            pools and there is no best single action.
         config: Settings.
         ladder: When a blend is taken, and how many queries it may hurt.
         prior: Weights known from elsewhere; what the settings name by default.
@@ -78,7 +78,7 @@ def fit_blend(
     config, ladder = config or BlendConfig(), ladder or LadderConfig()
     if prior is None and config.prior == "shipped":
         prior = shipped_prior()
-    _check(pools, raw_states, groups, single_values)
+    _check(pools, raw_states, groups, singles)
     started = time.perf_counter()
     with one_thread():
         plain = _plain_head(pools, raw_states, config)
@@ -86,7 +86,7 @@ def fit_blend(
         judge = Judge(pools, Batch.of(pools, plain.scale, states), config.metric)
         learner = Learner(judge, config, prior.for_views(pools.views) if prior else None)
         folds = group_folds(groups, ladder.folds, config.seed)
-        trial = try_rungs(learner, folds, single_values)
+        trial = try_rungs(learner, folds, singles, ladder)
         rungs = trial.rungs
         if prior is not None and trial.blends:
             rungs.messages.append("weights start from a prior that other collections taught")
@@ -99,7 +99,7 @@ def fit_blend(
     rungs.seconds["all"] = round(time.perf_counter() - started, 3)
     stands = Standing(
         rung=served.rung,
-        single=None if single_values is None else int(single_values.mean(axis=0).argmax()),
+        single=None if singles is None else singles.best,
         cross_fitted=rungs.values,
         served=served.values,
         is_open=served.is_open,
@@ -150,7 +150,7 @@ def _plain_head(pools: Pools, raw: Matrix, config: BlendConfig) -> BlendHead:
 
 
 def _check(
-    pools: Pools, raw_states: Matrix, groups: Sequence[str], single_values: Table | None
+    pools: Pools, raw_states: Matrix, groups: Sequence[str], singles: Singles | None
 ) -> None:
     n = len(pools)
     if not n:
@@ -160,8 +160,8 @@ def _check(
             f"a blend of {n} queries needs as many states and groups, got {len(raw_states)} "
             f"and {len(groups)}"
         )
-    if single_values is not None and (single_values.ndim != 2 or len(single_values) != n):
-        raise InputError(f"values of single actions must have {n} rows, got {single_values.shape}")
-    checked = (pools.scores, raw_states, *(() if single_values is None else (single_values,)))
+    if singles is not None and (singles.net.ndim != 2 or len(singles.net) != n):
+        raise InputError(f"values of single actions must have {n} rows, got {singles.net.shape}")
+    checked = (pools.scores, raw_states, *(() if singles is None else (singles.net,)))
     if not all(bool(np.isfinite(numbers).all()) for numbers in checked):
         raise InputError("scores, states and values of a blend must be finite; some are not")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rl_rewriter.rewards.reward import Table
 from rl_rewriter.training.blend.crossfit import (
     CrossFitted,
     SameFits,
@@ -16,8 +15,10 @@ from rl_rewriter.training.blend.crossfit import (
 )
 from rl_rewriter.training.blend.learner import Learner
 from rl_rewriter.training.ladder.climb import Rung
+from rl_rewriter.training.ladder.config import LadderConfig
 from rl_rewriter.training.ladder.folds import GroupFolds
-from rl_rewriter.training.ladder.singles import try_singles
+from rl_rewriter.training.ladder.hurt import hurt_share
+from rl_rewriter.training.ladder.singles import Singles, try_singles
 from rl_rewriter.training.ladder.trial import Trial
 
 
@@ -36,20 +37,25 @@ class BlendTrial:
     def add(self, rung: Rung, found: CrossFitted, price: float) -> None:
         """A blend, and what serving it costs."""
         self.blends[rung] = found
-        self.rungs.add(rung, found.values, price)
+        hurt = hurt_share(found.values, self.rungs.values["keep"])
+        self.rungs.add(rung, found.values - price, hurt)
 
 
-def try_rungs(learner: Learner, folds: GroupFolds, single_values: Table | None) -> BlendTrial:
+def try_rungs(
+    learner: Learner, folds: GroupFolds, singles: Singles | None, config: LadderConfig
+) -> BlendTrial:
     """Cross-fit what there are enough queries for.
 
     Args:
         learner: Fits blends.
         folds: The division.
-        single_values: Metric of every single action, ``(n, m)``, column 0 keep; None for none.
+        singles: What single actions earn; None for none.
+        config: Settings of the ladder.
     """
     n, n_views = learner.judge.pools.present.shape
-    keep = learner.judge.keep(np.arange(n))[:, None] if single_values is None else single_values
-    trial = BlendTrial(try_singles(keep, folds))
+    if singles is None:
+        singles = Singles.at_no_price(learner.judge.keep(np.arange(n))[:, None])
+    trial = BlendTrial(try_singles(singles, folds, config, learner.config.seed))
     if folds.n_groups < 2:
         return trial
     if n_views < 2:

@@ -9,6 +9,7 @@ from typing import Literal
 from rl_rewriter.policies.protocols import Values
 from rl_rewriter.training.ladder.config import LadderConfig
 from rl_rewriter.training.ladder.folds import GroupFolds
+from rl_rewriter.training.ladder.hurt import ROUNDING
 
 Rung = Literal["keep", "single", "same_for_all", "by_query"]
 RUNGS: tuple[Rung, ...] = ("keep", "single", "same_for_all", "by_query")
@@ -81,5 +82,5 @@ def _compared(
     gain, error = float(differences.mean()), folds.standard_error(differences)
     needed = float(getattr(config, rung))
     over_keep = float((values[rung] - values["keep"]).mean())
-    is_clear = gain > needed * error and gain > 0.0 and over_keep > 0.0
+    is_clear = gain > max(needed * error, ROUNDING) and over_keep > ROUNDING
     return Step(rung, over, gain, error, needed, is_clear)

@@ -17,6 +17,8 @@ class LadderConfig:
 
     Attributes:
         folds: Folds of the cross-fitting.
+        divisions: Divisions into folds whose mean values the best single action: it costs little to
+            find, and which one is found depends on the division.
         single: For the best single action over keep.
         same_for_all: For the same weights for all queries over what is below.
         by_query: For weights by query over what is below, and over the same weights for all.
@@ -27,7 +29,8 @@ class LadderConfig:
     """
 
     folds: int = 5
-    single: float = 1.0
+    divisions: int = 10
+    single: float = 0.5
     same_for_all: float = 0.5
     by_query: float = 1.0
     hurt_limit: float | None = None
@@ -35,6 +38,7 @@ class LadderConfig:
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
         at_least(self, 2, "folds")
+        at_least(self, 1, "divisions")
         at_least(self, 0, "single", "same_for_all", "by_query")
         if self.hurt_limit is not None and not 0 <= self.hurt_limit <= 1:
             raise InputError(f"hurt_limit must lie in [0, 1], got {self.hurt_limit}")

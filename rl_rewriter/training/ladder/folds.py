@@ -43,6 +43,10 @@ class GroupFolds:
         squares = float((off * off).sum()) * n_groups / (n_groups - 1)
         return float(np.sqrt(squares) / len(differences))
 
+    def divided_anew(self, seed: int | Sequence[int]) -> GroupFolds:
+        """Other folds of the same rows, as many of them."""
+        return _divided(self.groups, int(self.number.max()) + 1, seed)
+
 
 def group_folds(groups: Sequence[str], folds: int, seed: int) -> GroupFolds:
     """Divide rows at random, no more folds than groups.
@@ -53,8 +57,12 @@ def group_folds(groups: Sequence[str], folds: int, seed: int) -> GroupFolds:
         seed: Seed of the division.
     """
     _, index = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
-    n_groups = int(index.max()) + 1
+    return _divided(index.astype(np.intp), folds, seed)
+
+
+def _divided(groups: Rows, folds: int, seed: int | Sequence[int]) -> GroupFolds:
+    n_groups = int(groups.max()) + 1
     fold = np.empty(n_groups, dtype=np.intp)
     order = np.random.default_rng(seed).permutation(n_groups)
     fold[order] = np.arange(n_groups) % min(folds, n_groups)
-    return GroupFolds(index.astype(np.intp), fold[index])
+    return GroupFolds(groups, fold[groups])

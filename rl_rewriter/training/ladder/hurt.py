@@ -11,12 +11,13 @@ from rl_rewriter.policies.protocols import Values
 
 Flags = npt.NDArray[np.bool_]
 Share = TypeVar("Share", float, Values)
-_SAME = 1e-9
+ROUNDING = 1e-9
+"""Differences up to this are none: sums in another order."""
 
 
 def is_hurt(values: Values, keep: Values) -> Flags:
     """Where a metric is below keep's, ``(n,)``; what rounding makes of equal rankings is not."""
-    return np.asarray(values < keep - _SAME)
+    return np.asarray(values < keep - ROUNDING)
 
 
 def hurt_share(values: Values, keep: Values) -> float:

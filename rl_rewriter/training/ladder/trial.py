@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from rl_rewriter.policies.protocols import Values
 from rl_rewriter.training.ladder.climb import Rung
-from rl_rewriter.training.ladder.hurt import hurt_share
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +24,7 @@ class Trial:
     seconds: dict[str, float] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
 
-    def add(self, rung: Rung, values: Values, price: float = 0.0) -> None:
-        """A rung with its values, ``(n,)``, from which its price is still to be taken."""
-        self.values[rung] = values - price
-        self.hurt[rung] = hurt_share(values, self.values["keep"])
+    def add(self, rung: Rung, values: Values, hurt: float) -> None:
+        """A rung with its values, prices paid, ``(n,)``, and the share of queries that it hurts."""
+        self.values[rung] = values
+        self.hurt[rung] = hurt

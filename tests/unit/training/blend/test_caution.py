@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rl_rewriter.training.blend.fit import BlendFit, fit_blend
 from rl_rewriter.training.ladder.hurt import hurt_share, likely
+from rl_rewriter.training.ladder.singles import Singles
 from tests.unit.training.blend.parts import LADDER, SAME_FOR_ALL, World, gateable, judge_of
 
 
@@ -19,7 +20,7 @@ def fit(drawn: World, limit: float | None, price: float = 0.0) -> BlendFit:
         drawn.pools,
         drawn.states,
         drawn.groups,
-        drawn.single_values,
+        Singles.at_no_price(drawn.single_values),
         replace(SAME_FOR_ALL, price=price),
         ladder=replace(LADDER, hurt_limit=limit),
     )

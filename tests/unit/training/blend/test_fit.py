@@ -15,6 +15,7 @@ from rl_rewriter.errors import InputError
 from rl_rewriter.training.blend.config import BlendConfig
 from rl_rewriter.training.blend.fit import BlendFit, fit_blend
 from rl_rewriter.training.ladder.config import LadderConfig
+from rl_rewriter.training.ladder.singles import Singles
 from tests.unit.training.blend.parts import (
     FAST,
     LADDER,
@@ -35,9 +36,8 @@ def fit(drawn: World, config: BlendConfig = UNTUNED, ladder: LadderConfig = LADD
 
 
 def anew(drawn: World, config: BlendConfig, ladder: LadderConfig = LADDER) -> BlendFit:
-    return fit_blend(
-        drawn.pools, drawn.states, drawn.groups, drawn.single_values, config, ladder=ladder
-    )
+    singles = Singles.at_no_price(drawn.single_values)
+    return fit_blend(drawn.pools, drawn.states, drawn.groups, singles, config, ladder=ladder)
 
 
 def within(limit: float) -> LadderConfig:

@@ -56,10 +56,16 @@ def test_what_is_level_with_keep_is_not_taken() -> None:
     assert climb(values, FOLDS, LadderConfig(single=0.0))[0] == "keep"
 
 
+def test_what_rounding_makes_of_level_values_is_no_gain() -> None:
+    keep = np.random.default_rng(0).random(N)
+    values: dict[Rung, np.ndarray] = {"keep": keep, "single": keep * (1.0 + 1e-15)}
+    assert climb(values, FOLDS, LadderConfig())[0] == "keep"
+
+
 def test_each_step_tells_its_gain() -> None:
     values: dict[Rung, np.ndarray] = {"keep": np.zeros(N), "single": np.full(N, 0.25)}
     _, (step,) = climb(values, FOLDS, LadderConfig())
     assert step.in_words == (
         "single taken over keep: +0.2500 with a standard error of 0.0000, "
-        "1 of which it has to be above"
+        "0.5 of which it has to be above"
     )

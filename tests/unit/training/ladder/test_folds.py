@@ -19,6 +19,15 @@ def test_every_row_is_held_out_once_and_never_with_its_group_on_the_other_side()
     assert sorted(held_out) == list(range(30))
 
 
+def test_other_folds_of_the_same_groups() -> None:
+    folds = group_folds([f"g{row // 3}" for row in range(60)], 4, seed=1)
+    other = folds.divided_anew((1, 1))
+    assert not np.array_equal(other.number, folds.number)
+    assert np.array_equal(other.groups, folds.groups)
+    assert np.bincount(other.number).tolist() == np.bincount(folds.number).tolist() == [15] * 4
+    assert all(len(np.unique(other.number[folds.groups == group])) == 1 for group in range(20))
+
+
 def test_there_are_no_more_folds_than_groups() -> None:
     assert len(list(group_folds(["a", "a", "b"], 5, seed=0).parts())) == 2
 

@@ -8,7 +8,7 @@ import pytest
 from rl_rewriter.errors import InputError
 from rl_rewriter.training.ladder.config import LadderConfig
 from rl_rewriter.training.ladder.folds import group_folds
-from rl_rewriter.training.ladder.singles import cross_fit_single, fit_singles
+from rl_rewriter.training.ladder.singles import Singles, cross_fit_single, fit_singles, try_singles
 
 N = 200
 GROUPS = [f"g{row}" for row in range(N)]
@@ -23,8 +23,39 @@ def values_of(worse: int) -> np.ndarray:
 
 def test_the_best_single_action_is_chosen_on_the_other_folds() -> None:
     folds = group_folds(["a", "b"], 2, seed=0)
-    values = np.asarray([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    assert cross_fit_single(values, folds).tolist() == [0.0, 0.0]
+    values = np.asarray([[0.5, 1.0, 0.0], [0.5, 0.0, 1.0]])
+    net, hurt = cross_fit_single(Singles.at_no_price(values), [folds])
+    assert (net.tolist(), hurt) == ([0.0, 0.0], 1.0)
+
+
+def test_several_divisions_tell_their_mean() -> None:
+    drawn = np.random.default_rng(0).random((60, 5))
+    singles = Singles.at_no_price(drawn)
+    divisions = [group_folds([str(row) for row in range(60)], 5, seed) for seed in range(3)]
+    each = [cross_fit_single(singles, [one]) for one in divisions]
+    net, hurt = cross_fit_single(singles, divisions)
+    assert net == pytest.approx(np.mean([found for found, _ in each], axis=0))
+    assert hurt == pytest.approx(np.mean([share for _, share in each]))
+    assert len({found.tobytes() for found, _ in each}) == 3
+
+
+def test_so_many_divisions_are_made_as_the_settings_say() -> None:
+    singles = Singles.at_no_price(np.random.default_rng(0).random((60, 5)))
+    folds = group_folds([str(row) for row in range(60)], 5, 0)
+    one, ten, again = (
+        try_singles(singles, folds, LadderConfig(divisions=divisions), 0).values["single"]
+        for divisions in (1, 10, 10)
+    )
+    assert one.tolist() == cross_fit_single(singles, [folds])[0].tolist()
+    assert ten.tolist() == again.tolist() != one.tolist()
+
+
+def test_what_an_action_costs_hurts_nobody() -> None:
+    values = values_of(worse=2)
+    singles = Singles(values, values - np.asarray([0.0, 0.01]))
+    found = fit_singles(singles, GROUPS, LadderConfig(hurt_limit=0.06), seed=0)
+    assert (found.rung, found.report.hurt["single"]) == ("single", 2 / N)
+    assert found.report.values["single"] == pytest.approx(values[:, 1].mean() - 0.01)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +65,9 @@ def test_the_best_single_action_is_chosen_on_the_other_folds() -> None:
 def test_the_best_single_action_stands_where_it_hurts_few_enough(
     worse: int, limit: float | None, rung: str
 ) -> None:
-    found = fit_singles(values_of(worse), GROUPS, LadderConfig(hurt_limit=limit), seed=0)
+    found = fit_singles(
+        Singles.at_no_price(values_of(worse)), GROUPS, LadderConfig(hurt_limit=limit), seed=0
+    )
     assert (found.rung, found.report.rung, found.single) == (rung, rung, 1)
     assert not found.is_blend
     assert found.report.hurt["single"] == worse / N
@@ -44,5 +77,6 @@ def test_the_best_single_action_stands_where_it_hurts_few_enough(
 
 
 def test_values_that_are_no_numbers_are_refused() -> None:
+    unknown = Singles.at_no_price(np.full((N, 2), np.nan))
     with pytest.raises(InputError, match="values of single actions must be finite"):
-        fit_singles(np.full((N, 2), np.nan), GROUPS, LadderConfig(), seed=0)
+        fit_singles(unknown, GROUPS, LadderConfig(), seed=0)
