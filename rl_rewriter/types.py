@@ -55,6 +55,8 @@ class Needs(enum.Flag):
     """At least one earlier turn of the conversation."""
     HISTORY_VECTORS = enum.auto()
     """Embeddings of parts of the conversation, where there is one."""
+    SPELLING = enum.auto()
+    """BM25 alone, in which words of the collection that are spelt alike can count."""
 
     @property
     def in_words(self) -> str:

@@ -17,7 +17,7 @@ from rl_rewriter.actions.base import KEEP, Action
 from rl_rewriter.actions.conversation import BringIn, HistoryInFront
 from rl_rewriter.actions.feedback import ExpandWithTerms, FuseWithBm25, MoveTowardDocuments
 from rl_rewriter.actions.keep import Keep
-from rl_rewriter.actions.words import Keywords, RarestTerms, TopicInFront
+from rl_rewriter.actions.words import Keywords, RarestTerms, TopicInFront, WordsAlike
 from rl_rewriter.errors import CheckpointError, InputError
 from rl_rewriter.types import Needs, Query
 
@@ -46,6 +46,7 @@ _BUILT_IN: Mapping[str, type[Any]] = {
         FuseWithBm25,
         BringIn,
         HistoryInFront,
+        WordsAlike,
     )
 }
 
@@ -201,6 +202,8 @@ def default_actions(offers: Needs) -> ActionSpace:
         RarestTerms(strength=0.5),
         TopicInFront(strength=0.3),
         ExpandWithTerms(strength=0.3),
+        WordsAlike(),
+        WordsAlike(strength=0.5),
         MoveTowardDocuments("dense", 1, 0.2),
         MoveTowardDocuments("dense", 1, 0.4),
         MoveTowardDocuments("dense", 3, 0.2),

@@ -1,10 +1,11 @@
-"""Actions on the query's own words: keyword form, its rarest terms, a topic word in front."""
+"""Actions on the query's own words: keyword form, rarest terms, topic word, words spelt alike."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from rl_rewriter.actions.base import blend_needs, strength_suffix
+from rl_rewriter.text.alike import ask_alike
 from rl_rewriter.text.tokens import cjk_share, index_terms, keyword_form
 from rl_rewriter.types import Evidence, Needs, Rewrite
 
@@ -98,3 +99,34 @@ class TopicInFront:
             return None
         joined = f"{word}{text}" if cjk_share(text) > 0.3 else f"{word} {text}"
         return Rewrite.blend(evidence.query, joined, self.strength)
+
+
+@dataclass(frozen=True)
+class WordsAlike:
+    """Counts words of the collection that are spelt like those of the query.
+
+    Attributes:
+        strength: Share of the score that counts them.
+    """
+
+    strength: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """``words_alike`` or ``words_alike@<strength>``."""
+        return f"words_alike{strength_suffix(self.strength)}"
+
+    @property
+    def needs(self) -> Needs:
+        """BM25 that knows spelling."""
+        return Needs.SPELLING
+
+    def rewrite(self, evidence: Evidence) -> Rewrite | None:
+        """The query, beside which BM25 is asked for such words; None where it has no words."""
+        text = evidence.query.text
+        if not self.strength or not index_terms(text):
+            return None
+        alike = (ask_alike(text),)
+        return Rewrite(
+            texts=(text,), lexical_weight=self.strength, lexical_texts=alike, lexical_shares=(1.0,)
+        )

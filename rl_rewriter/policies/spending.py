@@ -157,13 +157,15 @@ def searches_of(features: Needs, action: Action) -> int:
     """The most searches beside the base's one that an action takes, features included.
 
     BM25 without its documents' vectors is needed for fusion, whose search asks it again; an action
-    that needs both says itself whether it fuses.
+    that needs both says itself whether it fuses. Words that are spelt alike are searched beside the
+    query.
     """
     needs = features | action.needs
     is_fused = Needs.LEXICAL in action.needs and (
         Needs.LEXICAL_VECTORS not in action.needs or bool(getattr(action, "fuses", False))
     )
-    return bool(needs & _FIRST) + bool(needs & _LEXICAL) + is_fused
+    is_beside = is_fused or Needs.SPELLING in action.needs
+    return bool(needs & _FIRST) + bool(needs & _LEXICAL) + is_beside
 
 
 def llm_calls_of(action: Action) -> int:

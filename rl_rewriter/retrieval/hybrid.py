@@ -208,6 +208,9 @@ class HybridRetriever:
 
 
 def _with_lexical(offers: Needs) -> Needs:
-    """Adds BM25, and the vectors of BM25's documents where the base has vectors."""
-    joined = offers | Needs.LEXICAL
+    """Adds BM25, and the vectors of BM25's documents where the base has vectors.
+
+    Spelling is for BM25 alone: fused, its scores are no longer summed as one.
+    """
+    joined = (offers | Needs.LEXICAL) & ~Needs.SPELLING
     return joined | Needs.LEXICAL_VECTORS if Needs.VECTOR in joined else joined

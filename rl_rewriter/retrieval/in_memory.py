@@ -25,7 +25,7 @@ def refuse_filters(name: str, filters: FilterList | None) -> None:
 
 
 class Bm25Retriever:
-    """Searches by BM25 alone.
+    """Searches by BM25 alone: by a rewrite's texts, and by its words for BM25 as far as they weigh.
 
     Args:
         documents: Document id -> text.
@@ -35,7 +35,7 @@ class Bm25Retriever:
     """
 
     name = "bm25"
-    offers = Needs.BLEND | Needs.FIRST_RANKING | Needs.FIRST_TEXTS
+    offers = Needs.BLEND | Needs.FIRST_RANKING | Needs.FIRST_TEXTS | Needs.SPELLING
 
     def __init__(self, documents: Mapping[str, str]) -> None:
         if not documents:
@@ -53,7 +53,7 @@ class Bm25Retriever:
     ) -> list[Ranking]:
         """See :meth:`rl_rewriter.retrieval.protocols.Retriever.search`."""
         refuse_filters(self.name, filters)
-        rankings = [self._index.top(rewrite, k) for rewrite in rewrites]
+        rankings = [self._index.top(_mixed(rewrite), k) for rewrite in rewrites]
         return [self._with_texts(r) for r in rankings] if with_documents else rankings
 
     def current_index(self) -> Bm25Index:
@@ -89,3 +89,14 @@ class Bm25Retriever:
     def _with_texts(self, ranking: Ranking) -> Ranking:
         texts = tuple(self._documents[id_] for id_ in ranking.ids)
         return Ranking(ranking.ids, ranking.scores, texts, (None,) * len(texts))
+
+
+def _mixed(rewrite: Rewrite) -> Rewrite:
+    """All that BM25 is to score, as one mix."""
+    share = rewrite.lexical_weight
+    if not share:
+        return rewrite
+    words = rewrite.words
+    weights = [(1.0 - share) * weight for weight in rewrite.weights]
+    weights += [share * weight for weight in words.weights]
+    return Rewrite(texts=(*rewrite.texts, *words.texts), weights=tuple(weights))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rl_rewriter.actions.words import Keywords, RarestTerms, TopicInFront
+from rl_rewriter.actions.words import Keywords, RarestTerms, TopicInFront, WordsAlike
+from rl_rewriter.policies.spending import searches_of
+from rl_rewriter.text.alike import ask_alike
 from rl_rewriter.types import Needs, Rewrite
 from tests.unit.actions.conftest import MakeEvidence
 
@@ -70,3 +72,22 @@ def test_only_partial_strength_needs_a_blend(
     assert action(strength=1.0).needs == Needs.NOTHING
     assert action(strength=0.5).needs == Needs.BLEND
     assert action(strength=0.5).name == f"{action().name}@0.5"
+
+
+def test_words_alike_count_beside_the_query(evidence: MakeEvidence) -> None:
+    asked = evidence("refund my card")
+    alike = (ask_alike("refund my card"),)
+    assert WordsAlike(0.5).rewrite(asked) == Rewrite(
+        ("refund my card",), lexical_weight=0.5, lexical_texts=alike, lexical_shares=(1.0,)
+    )
+    assert (WordsAlike().name, WordsAlike(0.5).name) == ("words_alike", "words_alike@0.5")
+
+
+def test_no_words_no_words_alike(evidence: MakeEvidence) -> None:
+    assert WordsAlike().rewrite(evidence("?")) is None
+    assert WordsAlike(0.0).rewrite(evidence("refund")) is None
+
+
+def test_words_alike_are_a_search_beside_the_query() -> None:
+    assert searches_of(Needs.NOTHING, WordsAlike()) == 1
+    assert searches_of(Needs.NOTHING, Keywords()) == 0

@@ -84,7 +84,7 @@ def test_what_makes_no_distribution_is_refused(wrong: dict[str, Any]) -> None:
 def test_the_log_holds_the_probabilities_that_were_drawn_from() -> None:
     retriever = Bm25Retriever(DOCUMENTS)
     decider = Decider(fixed_checkpoint(retriever, "keywords"))
-    exploration = Exploration(around="keep", epsilon=0.5, caps={"keywords": 0.05})
+    exploration = Exploration(around="keep", epsilon=0.8, caps={"keywords": 0.05})
     rng = np.random.default_rng(0)
     counts: Counter[str] = Counter()
     for _ in range(1500):

@@ -152,7 +152,7 @@ def test_documents_deleted_since_indexing_drop_out() -> None:
 def test_what_it_offers_follows_the_base(tmp_path: Path) -> None:
     assert fixed({}).offers == Needs.BLEND | Needs.FIRST_RANKING | Needs.LEXICAL
     dense = chroma_retriever(chroma_collection(), TokenEmbedder(), cache_dir=tmp_path)
-    assert dense.offers == ~Needs.HISTORY & ~Needs.NOTHING
+    assert dense.offers == ~(Needs.HISTORY | Needs.SPELLING) & ~Needs.NOTHING
     with pytest.raises(TypeError, match="tfidf retriever has no vectors"):
         HybridRetriever(TfidfRetriever(TEXTS), Bm25Retriever(TEXTS)).embed_queries(["x"])
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rl_rewriter.actions.space import default_actions
 from rl_rewriter.errors import CollectionError, InputError
+from rl_rewriter.retrieval.hybrid import HybridRetriever
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
+from rl_rewriter.retrieval.text_only import TextOnly
 from rl_rewriter.retrieval.tfidf import TfidfRetriever
+from rl_rewriter.text.alike import ask_alike
 from rl_rewriter.types import Filters, Rewrite
 from tests.support import CHINESE_DOCUMENTS, DOCUMENTS
 
@@ -68,3 +72,36 @@ def test_statistics_come_from_the_texts(kind: Kind) -> None:
     assert statistics.n_documents == len(DOCUMENTS)
     assert statistics.knows("customs")
     assert kind(DOCUMENTS).search([], k=3) == []
+
+
+SPELT = {
+    "forms": "refunded in seven days",
+    "other": "parcels abroad",
+    "word": "the refund of a fee",
+}
+
+
+def words(alike: float) -> Rewrite:
+    texts = (ask_alike("refund"),)
+    return Rewrite(("refund",), lexical_weight=alike, lexical_texts=texts, lexical_shares=(1.0,))
+
+
+def test_bm25_counts_words_that_are_spelt_alike() -> None:
+    plain, half, whole = Bm25Retriever(SPELT).search(
+        [Rewrite(("refund",)), words(0.5), words(1.0)], k=3
+    )
+    assert plain.ids == ("word",)
+    assert half.ids == whole.ids == ("word", "forms")
+    score = dict(zip(whole.ids, whole.scores.tolist(), strict=True))
+    assert half.scores[0] == pytest.approx((plain.scores[0] + score["word"]) / 2)
+    assert half.scores[1] == pytest.approx(score["forms"] / 2)
+
+
+def test_bm25_alone_offers_it() -> None:
+    alone = Bm25Retriever(SPELT)
+    fused = HybridRetriever(TfidfRetriever(SPELT), alone)
+    around = HybridRetriever(alone, alone)
+    names = {"words_alike", "words_alike@0.5"}
+    assert names <= set(default_actions(alone.offers).names)
+    for other in (fused, around, TextOnly()):
+        assert not names & set(default_actions(other.offers).names)
