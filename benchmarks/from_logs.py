@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._support import print_table
-from rl_rewriter.benchmark.simulated_logs import LoggingPolicy, simulate_logs
+from rl_rewriter.benchmark.logging_policy import LoggingPolicy
+from rl_rewriter.benchmark.simulated_logs import simulate_logs
 from rl_rewriter.benchmark.stores import StoreConfig
 from rl_rewriter.benchmark.tables import checkpoint_outcomes, outcome_source
 from rl_rewriter.benchmark.workbench import Workbench, open_workbench

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
+from rl_rewriter.benchmark.logging_policy import LoggingPolicy
 from rl_rewriter.benchmark.tables import outcome_source
 from rl_rewriter.benchmark.workbench import Workbench
 from rl_rewriter.envs.outcomes import Outcomes
 from rl_rewriter.errors import InputError
 from rl_rewriter.logs.store import DecisionLog
 from rl_rewriter.policies.categorical import Categorical
-from rl_rewriter.policies.checkpoint import Checkpoint, load_checkpoint
-from rl_rewriter.policies.exploration import EVENLY, THE_POLICY, Exploration
-from rl_rewriter.policies.starting import starting_checkpoint
+from rl_rewriter.policies.checkpoint import Checkpoint
+from rl_rewriter.policies.drawing import Drawing, carried_out
 from rl_rewriter.retrieval.evidence import gather
 from rl_rewriter.rewards.reward import Table
 from rl_rewriter.text.digests import digest
@@ -35,36 +35,6 @@ from rl_rewriter.types import (
 
 START = 1_700_000_000.0
 """Time of the first simulated decision; one a second from there."""
-
-
-@dataclass(frozen=True, eq=False)
-class LoggingPolicy:
-    """Who decides in a simulated log.
-
-    Attributes:
-        checkpoint: The policy.
-        exploration: What its actions are drawn from.
-    """
-
-    checkpoint: Checkpoint
-    exploration: Exploration
-
-    @classmethod
-    def parse(cls, text: str, bench: Workbench) -> LoggingPolicy:
-        """Read "uniform", "epsilon:0.1" (around keep), or the folder of a saved policy.
-
-        Raises:
-            InputError: It is none of them, or epsilon isn't in [0, 1].
-            CheckpointError: The folder holds no usable policy.
-        """
-        kind, _, share = text.partition(":")
-        if text != "uniform" and kind != "epsilon":
-            return cls(load_checkpoint(Path(text), own_actions=bench.actions), THE_POLICY)
-        exploration = EVENLY
-        if kind == "epsilon":
-            exploration = Exploration(around="keep", epsilon=_share(share, text))
-        actions = bench.actions.possible_for(bench.train, bench.retriever.offers)
-        return cls(starting_checkpoint(bench.retriever, actions=actions), exploration)
 
 
 def simulate_logs(
@@ -112,13 +82,6 @@ def simulate_logs(
     return n
 
 
-def _share(number: str, text: str) -> float:
-    try:
-        return float(number)
-    except ValueError:
-        raise InputError(f'a logging policy is written like "epsilon:0.1", got {text!r}') from None
-
-
 def _decisions(
     bench: Workbench, policy: LoggingPolicy, n: int, seed: int, on_progress: OnProgress | None
 ) -> Iterator[tuple[RewriteDecision, list[ScoredDocument], float]]:
@@ -133,22 +96,25 @@ def _decisions(
     source = outcome_source(bench, checkpoint.statistics, on_progress)
     metric = bench.reward.metric
     found = source(queries, checkpoint.actions, checkpoint.features, metric.depth)
-    values = metric.values(found.judged(bench.qrels))
     own, drawn = _distributions(policy, found)
     rows = rng.integers(0, len(queries), n)
     taken = Categorical(drawn[rows]).sample(rng)
-    evidence = _evidence(bench, checkpoint, queries, set(taken.tolist()))
+    sigma = policy.exploration.sigma if checkpoint.blends else 0.0
+    simulation = _Simulation(
+        bench=bench,
+        checkpoint=checkpoint,
+        found=found,
+        values=metric.values(found.judged(bench.qrels)),
+        own=own,
+        drawn=drawn,
+        evidence=_evidence(bench, checkpoint, queries, set(taken.tolist())),
+        drawing=Drawing(sigma, rng) if sigma else None,
+    )
     log = digest([bench.name, checkpoint.version, repr(policy.exploration), str(n), str(seed)])[:12]
     for number, (row, action) in enumerate(zip(rows.tolist(), taken.tolist(), strict=True)):
-        decision = _decision(
-            policy, evidence[row], found, row, action, (own[row], drawn[row]), f"{log}-{number}"
-        )
-        documents = [
-            ScoredDocument(found.documents[place], None)
-            for place in found.ranked[row, action, : metric.depth].tolist()
-            if place >= 0
-        ]
-        yield decision, documents, float(values[row, action])
+        decision = simulation.decide(row, action, f"simulated-{log}-{number}", START + 2.0 * number)
+        ids, value = simulation.shown(row, action, decision)
+        yield decision, [ScoredDocument(id_, None) for id_ in ids], value
 
 
 def _distributions(policy: LoggingPolicy, found: Outcomes) -> tuple[Table, Table]:
@@ -166,37 +132,70 @@ def _evidence(
     return gather(queries, bench.retriever, checkpoint.statistics, needs & ~Needs.HISTORY)
 
 
-def _decision(
-    policy: LoggingPolicy,
-    evidence: Evidence,
-    found: Outcomes,
-    row: int,
-    action: int,
-    probabilities: tuple[np.ndarray, np.ndarray],
-    name: str,
-) -> RewriteDecision:
-    checkpoint, query = policy.checkpoint, evidence.query
-    evidence.features = found.features[row]
-    chosen = checkpoint.actions[action]
-    possible = np.flatnonzero(found.mask[row]).tolist()
-    own, drawn = (
-        {found.action_names[column]: float(side[column]) for column in possible}
-        for side in probabilities
-    )
-    return RewriteDecision(
-        id=f"simulated-{name}",
-        query=query,
-        rewrite=chosen.rewrite(evidence) or Rewrite.keep(query),
-        action=chosen.name,
-        strength=chosen.strength,
-        propensity=drawn[chosen.name],
-        probabilities=drawn,
-        preferences=own,
-        policy_name=checkpoint.policy.name,
-        policy_version=checkpoint.version,
-        reason="explored",
-        state=tuple(found.features[row].tolist()),
-        state_schema=checkpoint.features.fingerprint,
-        time=START + 2.0 * int(name.split("-")[-1]),
-        blends=checkpoint.blend_versions,
-    )
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Simulation:
+    """What decisions about ``n`` queries by ``m`` actions are made of.
+
+    Attributes:
+        bench: What is searched, and judges.
+        checkpoint: The policy.
+        found: Outcomes of every action, its weights served as they are where it is a blend.
+        values: What they are worth, ``(n, m)``.
+        own: The policy's own probabilities, ``(n, m)``.
+        drawn: Those that actions are drawn from, ``(n, m)``.
+        evidence: What the actions rewrite by, one a query.
+        drawing: How weights of a blend are drawn; None where none are.
+    """
+
+    bench: Workbench
+    checkpoint: Checkpoint
+    found: Outcomes
+    values: Table
+    own: Table
+    drawn: Table
+    evidence: Sequence[Evidence]
+    drawing: Drawing | None
+
+    def decide(self, row: int, action: int, name: str, time: float) -> RewriteDecision:
+        """The decision to take an action, its weights drawn where it is a blend."""
+        checkpoint, evidence = self.checkpoint, self.evidence[row]
+        evidence.features = self.found.features[row]
+        chosen = checkpoint.actions[action]
+        done = carried_out(chosen, evidence, self.drawing)
+        possible = np.flatnonzero(self.found.mask[row]).tolist()
+        own, drawn = (
+            {self.found.action_names[column]: float(side[row, column]) for column in possible}
+            for side in (self.own, self.drawn)
+        )
+        return RewriteDecision(
+            id=name,
+            query=evidence.query,
+            rewrite=done.rewrite or Rewrite.keep(evidence.query),
+            action=chosen.name,
+            strength=chosen.strength,
+            propensity=drawn[chosen.name],
+            probabilities=drawn,
+            preferences=own,
+            policy_name=checkpoint.policy.name,
+            policy_version=checkpoint.version,
+            reason="explored",
+            state=tuple(self.found.features[row].tolist()),
+            state_schema=checkpoint.features.fingerprint,
+            time=time,
+            blends=checkpoint.blend_versions,
+            sigma=self.drawing.sigma if self.drawing is not None else 0.0,
+            weights=done.weights,
+            log_density=done.log_density,
+        )
+
+    def shown(self, row: int, action: int, decision: RewriteDecision) -> tuple[list[str], float]:
+        """Ids of the documents that came back, and their worth; drawn weights are searched anew."""
+        metric, query = self.bench.reward.metric, decision.query
+        if decision.log_density is None:
+            places = self.found.ranked[row, action, : metric.depth].tolist()
+            ids = [self.found.documents[place] for place in places if place >= 0]
+            return ids, float(self.values[row, action])
+        [ranking] = self.bench.retriever.search(
+            [decision.rewrite], k=metric.depth, filters=[query.filters]
+        )
+        return list(ranking.ids), metric(ranking.ids, self.bench.qrels.get(query.id, {}))

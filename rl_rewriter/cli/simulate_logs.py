@@ -8,9 +8,12 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from rl_rewriter.cli.options import Data, MeasureOptions, RunOptions, StoreOptions
+from rl_rewriter.cli.options.groups import with_options
+from rl_rewriter.cli.options.inputs import Data
+from rl_rewriter.cli.options.measuring import MeasureOptions
+from rl_rewriter.cli.options.run import RunOptions
+from rl_rewriter.cli.options.store import StoreOptions
 from rl_rewriter.cli.session import session
-from rl_rewriter.cli.shared import with_options
 
 SIMULATE_EXAMPLE = "Example: rl-rewriter simulate-logs demo --policy epsilon:0.1 --out log.jsonl"
 
@@ -26,6 +29,13 @@ def simulate_logs(
             "the folder of a saved policy, whose distribution is drawn from."
         ),
     ] = "uniform",
+    sigma: Annotated[
+        float,
+        typer.Option(
+            help="Draw the weights of a saved policy's learned blend, too: standard deviation of "
+            "their logits, such as 0.3. 0 serves them as they are."
+        ),
+    ] = 0.0,
     n: Annotated[int, typer.Option("-n", "--decisions", help="Decisions to log.")] = 5000,
     *,
     measure: MeasureOptions,
@@ -35,9 +45,10 @@ def simulate_logs(
     """Write the log that a running chain would have left, with the metric as feedback."""
     with session(run) as current:
         from rl_rewriter.benchmark import simulated_logs
+        from rl_rewriter.benchmark.logging_policy import LoggingPolicy
 
         bench = measure.open(data, store, current.progress)
-        logging = simulated_logs.LoggingPolicy.parse(policy, bench)
+        logging = LoggingPolicy.parse(policy, bench, sigma=sigma)
         written = simulated_logs.simulate_logs(
             bench, logging, out, n=n, seed=run.seed, on_progress=current.progress
         )
@@ -48,6 +59,7 @@ def simulate_logs(
             "feedback": written,
             "metric": bench.reward.metric.name,
             "policy": policy,
+            "sigma": sigma,
         }
         current.finish(
             record,

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rl_rewriter.benchmark.simulated_logs import LoggingPolicy, simulate_logs
+from rl_rewriter.actions.blend_logits import logits_of
+from rl_rewriter.actions.views import look
+from rl_rewriter.benchmark.logging_policy import LoggingPolicy
+from rl_rewriter.benchmark.simulated_logs import simulate_logs
 from rl_rewriter.benchmark.stores import StoreConfig
 from rl_rewriter.benchmark.workbench import Workbench, open_workbench
 from rl_rewriter.errors import CheckpointError, InputError
 from rl_rewriter.logs.dataset import dataset
 from rl_rewriter.logs.store import read_interactions
-from rl_rewriter.policies.checkpoint import save_checkpoint
-from rl_rewriter.types import LoggedInteraction
+from rl_rewriter.policies.checkpoint import load_checkpoint, save_checkpoint
+from rl_rewriter.policies.gaussian import GaussianBlend
+from rl_rewriter.retrieval.evidence import gather
+from rl_rewriter.types import LoggedInteraction, Rewrite
+from tests.support import blend_checkpoint
 from tests.unit.benchmark.conftest import Trained
 
 
@@ -24,9 +31,19 @@ def bench(shop_folder: Path) -> Workbench:
     return open_workbench(str(shop_folder), StoreConfig(embedder="tfidf"))
 
 
-def simulated(bench: Workbench, out: Path, policy: str, n: int = 300) -> list[LoggedInteraction]:
-    assert simulate_logs(bench, LoggingPolicy.parse(policy, bench), out, n=n, seed=3) == n
+def simulated(
+    bench: Workbench, out: Path, policy: str, n: int = 300, sigma: float = 0.0
+) -> list[LoggedInteraction]:
+    logging = LoggingPolicy.parse(policy, bench, sigma=sigma)
+    assert simulate_logs(bench, logging, out, n=n, seed=3) == n
     return read_interactions(out)
+
+
+@pytest.fixture
+def blending(bench: Workbench, tmp_path: Path) -> str:
+    """Folder of a policy that takes a blend."""
+    save_checkpoint(blend_checkpoint(bench.retriever), tmp_path / "blending")
+    return str(tmp_path / "blending")
 
 
 def test_feedback_is_the_metric_of_the_logged_documents(bench: Workbench, tmp_path: Path) -> None:
@@ -43,8 +60,6 @@ def test_feedback_is_the_metric_of_the_logged_documents(bench: Workbench, tmp_pa
 def test_documents_are_what_a_search_for_the_logged_text_finds(
     bench: Workbench, tmp_path: Path
 ) -> None:
-    from rl_rewriter.types import Rewrite
-
     plain = [
         found.decision
         for found in simulated(bench, tmp_path / "log.jsonl", "uniform")
@@ -108,6 +123,61 @@ def test_other_logs_have_decisions_of_their_own(trained: Trained, tmp_path: Path
     logs.append(simulated(trained.bench, tmp_path / "longer", "uniform", n=301))
     names = [{each.decision["id"] for each in log} for log in logs]
     assert len(set().union(*names)) == sum(map(len, names))
+
+
+def test_drawn_weights_are_logged_with_their_density_and_what_they_find(
+    bench: Workbench, blending: str, tmp_path: Path
+) -> None:
+    checkpoint = load_checkpoint(Path(blending))
+    [blend] = checkpoint.blends
+    queries = {query.text: query for query in bench.train}
+    logged = simulated(bench, tmp_path / "log.jsonl", blending, n=60, sigma=0.5)
+    for each in logged:
+        assert each.decision["sigma"] == 0.5
+        assert each.decision["blends"] == checkpoint.blend_versions
+        assert ("weights" in each.decision) is (each.decision["action"] == "blend")
+    found = [each for each in logged if each.decision["action"] == "blend"]
+    assert len({tuple(each.decision["weights"].values()) for each in found}) == len(found) > 30
+    for each in found:
+        told, query = each.decision, queries[each.decision["query"]]
+        [evidence] = gather([query], bench.retriever, checkpoint.statistics, blend.needs)
+        seen = look(evidence, blend.views)
+        states = np.asarray([told["state"]], dtype=np.float32)
+        drawn_from = GaussianBlend(blend.head, 0.5).distribution(states, seen.present[None])
+        weights = np.asarray([list(told["weights"].values())])
+        density = float(drawn_from.log_prob(logits_of(weights))[0])
+        assert told["log_density"] == pytest.approx(density, abs=1e-4)
+        rewrite = blend.rewrite_by(evidence, told["weights"], seen)
+        [ranking] = bench.retriever.search([rewrite or Rewrite.keep(query)], k=10)
+        assert [document["id"] for document in told["documents"]] == list(ranking.ids)
+        value = bench.reward.metric(ranking.ids, bench.qrels[query.id])
+        assert each.feedback[0].value == pytest.approx(value)
+
+
+def test_drawing_weights_changes_no_query_and_no_action(
+    bench: Workbench, blending: str, tmp_path: Path
+) -> None:
+    served = simulated(bench, tmp_path / "served", blending, n=60)
+    drawn = simulated(bench, tmp_path / "drawn", blending, n=60, sigma=0.5)
+    assert not {"sigma", "weights", "log_density"} & served[0].decision.keys()
+    same = ("query", "action", "propensity", "probabilities", "state", "time")
+    for one, other in zip(served, drawn, strict=True):
+        assert [one.decision[key] for key in same] == [other.decision[key] for key in same]
+        assert one.decision["id"] != other.decision["id"]
+    simulated(bench, tmp_path / "again", blending, n=60, sigma=0.5)
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "drawn").read_bytes()
+
+
+def test_only_weights_of_a_blend_can_be_drawn(
+    bench: Workbench, blending: str, trained: Trained, tmp_path: Path
+) -> None:
+    save_checkpoint(trained.checkpoint, tmp_path / "policy")
+    for policy in ("uniform", "epsilon:0.1", str(tmp_path / "policy")):
+        said = f"sigma 0.3 is for the weights of a learned blend, and {policy!r} has none: name"
+        with pytest.raises(InputError, match=re.escape(said)):
+            LoggingPolicy.parse(policy, bench, sigma=0.3)
+    with pytest.raises(InputError, match=r"sigma must be 0 or lie in .*, got -1"):
+        LoggingPolicy.parse(blending, bench, sigma=-1.0)
 
 
 def test_what_cannot_be_simulated_is_refused(bench: Workbench, tmp_path: Path) -> None:
