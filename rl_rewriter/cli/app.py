@@ -14,17 +14,14 @@ from rl_rewriter.cli.drift import DRIFT_EXAMPLE, drift
 from rl_rewriter.cli.logs_import import logs_app
 from rl_rewriter.cli.monitor import MONITOR_EXAMPLE, monitor
 from rl_rewriter.cli.off_policy import GATE_EXAMPLE, OPE_EXAMPLE, gate, ope
-from rl_rewriter.cli.options import (
-    Data,
-    LadderOptions,
-    MeasureOptions,
-    Policy,
-    RunOptions,
-    StoreOptions,
-)
+from rl_rewriter.cli.options.groups import with_options
+from rl_rewriter.cli.options.inputs import Data, Policy
+from rl_rewriter.cli.options.ladder import LadderOptions
+from rl_rewriter.cli.options.measuring import MeasureOptions
+from rl_rewriter.cli.options.run import RunOptions
+from rl_rewriter.cli.options.store import StoreOptions
 from rl_rewriter.cli.policies_watch import policies_app
 from rl_rewriter.cli.session import session
-from rl_rewriter.cli.shared import with_options
 from rl_rewriter.cli.simulate_logs import SIMULATE_EXAMPLE, simulate_logs
 from rl_rewriter.cli.train import TRAIN_EXAMPLE, train
 

@@ -8,16 +8,14 @@ from typing import Annotated
 import typer
 
 from rl_rewriter.cli import show_comparison as show
-from rl_rewriter.cli.options import (
-    BenchmarkOptions,
-    LadderOptions,
-    MeasureOptions,
-    RunOptions,
-    SearchOptions,
-    TrainOptions,
-)
+from rl_rewriter.cli.options.comparison import BenchmarkOptions
+from rl_rewriter.cli.options.groups import with_options
+from rl_rewriter.cli.options.ladder import LadderOptions
+from rl_rewriter.cli.options.measuring import MeasureOptions
+from rl_rewriter.cli.options.run import RunOptions
+from rl_rewriter.cli.options.store import SearchOptions
+from rl_rewriter.cli.options.training import TrainOptions
 from rl_rewriter.cli.session import session
-from rl_rewriter.cli.shared import with_options
 from rl_rewriter.errors import InputError
 
 BENCHMARK_EXAMPLE = (

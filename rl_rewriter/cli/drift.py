@@ -10,9 +10,9 @@ import typer
 
 from rl_rewriter.cli import show_drift as show
 from rl_rewriter.cli.logs import LogFile, Strict
-from rl_rewriter.cli.options import RunOptions
+from rl_rewriter.cli.options.groups import with_options
+from rl_rewriter.cli.options.run import RunOptions
 from rl_rewriter.cli.session import session
-from rl_rewriter.cli.shared import with_options
 from rl_rewriter.cli.times import window_of
 
 if TYPE_CHECKING:

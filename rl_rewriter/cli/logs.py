@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rl_rewriter.cli.options import RunOptions
+from rl_rewriter.cli.options.groups import with_options
+from rl_rewriter.cli.options.run import RunOptions
 from rl_rewriter.cli.session import session
-from rl_rewriter.cli.shared import with_options
 from rl_rewriter.cli.times import window_of
 
 if TYPE_CHECKING:

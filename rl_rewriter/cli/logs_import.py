@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from rl_rewriter.cli.logs import logs_app
-from rl_rewriter.cli.options import RunOptions
+from rl_rewriter.cli.options.groups import with_options
+from rl_rewriter.cli.options.run import RunOptions
 from rl_rewriter.cli.session import session
-from rl_rewriter.cli.shared import with_options
 
 if TYPE_CHECKING:
     from rl_rewriter.logs.importers.report import ImportReport

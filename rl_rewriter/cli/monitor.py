@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 
 from rl_rewriter.cli import show_monitor as show
-from rl_rewriter.cli.options import RunOptions
+from rl_rewriter.cli.options.groups import with_options
+from rl_rewriter.cli.options.run import RunOptions
 from rl_rewriter.cli.session import session
-from rl_rewriter.cli.shared import with_options
 from rl_rewriter.cli.times import seconds_named
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rl_rewriter.cli import show_off_policy as show
-from rl_rewriter.cli.options import Policy, RunOptions
+from rl_rewriter.cli.options.groups import with_options
+from rl_rewriter.cli.options.inputs import Policy
+from rl_rewriter.cli.options.run import RunOptions
 from rl_rewriter.cli.session import session
-from rl_rewriter.cli.shared import with_options
 from rl_rewriter.cli.show_comparison import notes
 
 if TYPE_CHECKING:

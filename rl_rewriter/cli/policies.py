@@ -9,9 +9,9 @@ import typer
 
 from rl_rewriter.cli import show_policies as show
 from rl_rewriter.cli.off_policy import GateOptions
-from rl_rewriter.cli.options import RunOptions
+from rl_rewriter.cli.options.groups import with_options
+from rl_rewriter.cli.options.run import RunOptions
 from rl_rewriter.cli.session import session
-from rl_rewriter.cli.shared import with_options
 
 if TYPE_CHECKING:
     from rl_rewriter.rollout.registry import PolicyRegistry

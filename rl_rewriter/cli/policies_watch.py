@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rl_rewriter.cli import show_policies as show
-from rl_rewriter.cli.options import RunOptions
+from rl_rewriter.cli.options.groups import with_options
+from rl_rewriter.cli.options.run import RunOptions
 from rl_rewriter.cli.policies import Registry, open_registry, policies_app
 from rl_rewriter.cli.session import session
-from rl_rewriter.cli.shared import with_options
 from rl_rewriter.errors import InputError
 
 if TYPE_CHECKING:

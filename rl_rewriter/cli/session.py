@@ -21,7 +21,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from rl_rewriter.cli.options import RunOptions
+from rl_rewriter.cli.options.run import RunOptions
 from rl_rewriter.errors import RewriterError
 
 REFUSED = 3

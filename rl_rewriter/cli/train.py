@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rl_rewriter.cli import show
-from rl_rewriter.cli.options import (
-    LadderOptions,
-    MeasureOptions,
-    RunOptions,
-    StoreOptions,
-    TrainOptions,
-)
+from rl_rewriter.cli.options.groups import with_options
+from rl_rewriter.cli.options.ladder import LadderOptions
+from rl_rewriter.cli.options.measuring import MeasureOptions
+from rl_rewriter.cli.options.run import RunOptions
+from rl_rewriter.cli.options.store import StoreOptions
+from rl_rewriter.cli.options.training import TrainOptions
 from rl_rewriter.cli.session import Session, session
-from rl_rewriter.cli.shared import with_options
 from rl_rewriter.cli.show_comparison import notes
 from rl_rewriter.cli.show_offline import offline, offline_record
 from rl_rewriter.errors import InputError

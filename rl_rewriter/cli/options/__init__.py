@@ -1,0 +1,1 @@
+"""Options that commands share: one file for each thing that they set."""
