@@ -41,7 +41,7 @@ def assign_credit(pools: Pools, slates: Slates) -> Credit:
     A reward is taken for ``b + sum_k c_k / log2(k + 1)``, with ``c_k`` the credit of the document
     at rank ``k``: rewards of lists add up over their documents (the linearity of slates in
     Swaminathan et al., 2017, arXiv 1605.04812), as DCG does. What is expected of a document by how
-    the views see it is regressed over all queries; the rewards of its own query then correct it.
+    the views see it is learned over all queries; the rewards of its own query then correct it.
 
     Args:
         pools: Candidates of ``n`` queries; their grades are not looked at.
@@ -57,11 +57,11 @@ def assign_credit(pools: Pools, slates: Slates) -> Credit:
     scaled = replace(merged, rewards=(merged.rewards - lowest) / whole)
     features = document_features(pools)
     model = fit_expected(features, scaled)
-    expected = np.clip(features @ model.weights, 0.0, 1.0) * pools.mask
+    expected = model.credit(features) * pools.mask
     found, error = posterior(expected, scaled, model.intercept)
     values = np.clip(found, 0.0, 1.0) * pools.mask
-    told = summed(values[:, :, None], scaled)[:, 0]
-    base = float(np.average(scaled.rewards - told, weights=scaled.weights))
+    left = scaled.rewards - summed(values, scaled)
+    base = float(np.average(left, weights=scaled.weights))
     mean = np.average(scaled.rewards, weights=scaled.weights)
     variance = float(np.average((scaled.rewards - mean) ** 2, weights=scaled.weights))
     return Credit(

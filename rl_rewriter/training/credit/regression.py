@@ -1,10 +1,12 @@
-"""Rewards of lists regressed on their documents' features: what a document is expected to add."""
+"""Rewards of lists explained by their documents' features: what a document is expected to add."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import least_squares
+from scipy.special import expit
 
 from rl_rewriter.policies.protocols import Values
 from rl_rewriter.rewards.reward import Table
@@ -12,17 +14,21 @@ from rl_rewriter.training.credit.slates import DISCOUNTS, Slates
 from rl_rewriter.types import Matrix
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
+MOST_LISTS = 20_000
+"""Lists that features are weighed by; of more, so many evenly spaced ones."""
 _FOLDS = 5
+_RARE = -5.0
+"""Log-odds of a document without features: few of the many candidates earn anything."""
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """A linear model of rewards, ``intercept + sum_k discount_k weights . features_k``.
+    """A model of rewards, ``intercept + sum_k discount_k credit(features_k)``.
 
     Attributes:
         weights: One a feature, ``(f,)``.
         intercept: What a list of irrelevant documents earns.
-        penalty: Ridge penalty, chosen by the error on queries that were left out.
+        penalty: Of the squared weights, chosen by the error on queries that were left out.
         explained: Share of the rewards' variance explained on those; 0 where there is one query.
     """
 
@@ -31,51 +37,96 @@ class Expected:
     penalty: float
     explained: float
 
+    def credit(self, features: Matrix) -> Table:
+        """What documents are expected to add where they stand first, ``(n, p, f)`` -> ``(n, p)``.
+
+        Between 0 and 1, and 0 without features: a logistic function of their weighted sum, less
+        what it is at 0.
+        """
+        return np.maximum(_credit(features @ self.weights), 0.0)
+
 
 def fit_expected(features: Matrix, slates: Slates) -> Expected:
-    """Ridge regression whose penalty is chosen by cross-validation over queries.
+    """Weigh features by least squares, with a penalty that is chosen by cross-validation.
 
     Args:
         features: Of all candidates, ``(n, p, f)``.
         slates: What was shown, and what it earned.
     """
-    inputs = summed(features, slates)
-    scale = inputs.std(axis=0) + 1e-9
-    inputs = inputs / scale
+    slates = slates.of(_evenly(len(slates)))
+    is_known = slates.places >= 0
+    shown = features[slates.rows[:, None], np.maximum(slates.places, 0)] * is_known[:, :, None]
+    scale = shown[is_known].std(axis=0) + 1e-9 if is_known.any() else np.ones(shown.shape[2])
+    problem = _Problem(shown / scale, slates.rewards, slates.weights)
     queries, number_of = np.unique(slates.rows, return_inverse=True)
     fold = number_of.reshape(-1) % _FOLDS
-    errors = {penalty: 0.0 for penalty in PENALTIES}
+    errors = dict.fromkeys(PENALTIES, 0.0)
     for number in range(min(_FOLDS, len(queries))) if len(queries) > 1 else ():
-        learn, out = fold != number, fold == number
-        for penalty in PENALTIES:
-            weights, intercept = _ridge(
-                inputs[learn], slates.rewards[learn], slates.weights[learn], penalty
-            )
-            residuals = slates.rewards[out] - intercept - inputs[out] @ weights
-            errors[penalty] += float(slates.weights[out] @ residuals**2)
+        learned_from, out = problem.of(fold != number), problem.of(fold == number)
+        point = learned_from.start
+        for penalty in reversed(PENALTIES):
+            point = learned_from.solved(penalty, point)
+            errors[penalty] += out.error(point)
     penalty = min(errors, key=lambda one: (errors[one], -one))
-    weights, intercept = _ridge(inputs, slates.rewards, slates.weights, penalty)
-    mean = np.average(slates.rewards, weights=slates.weights)
-    whole = float(slates.weights @ (slates.rewards - mean) ** 2)
+    point = problem.solved(penalty, problem.start)
+    whole = problem.error(problem.start)
     explained = 1.0 - errors[penalty] / whole if whole > 0 and len(queries) > 1 else 0.0
-    return Expected(weights / scale, intercept, penalty, explained)
+    return Expected(point[:-1] / scale, float(point[-1]), penalty, explained)
 
 
-def summed(features: Matrix | Table, slates: Slates) -> Table:
-    """Discounted sums of what is known of the shown documents, ``(n, p, f)`` -> ``(d, f)``."""
-    found = np.zeros((len(slates), features.shape[2]))
-    for rank, discount in enumerate(DISCOUNTS):
-        place = slates.places[:, rank]
-        known = place >= 0
-        found[known] += discount * features[slates.rows[known], place[known]]
-    return found
+def summed(credits: Table, slates: Slates) -> Values:
+    """Discounted sums of the credits of shown documents, ``(n, p)`` -> ``(d,)``."""
+    shown = credits[slates.rows[:, None], np.maximum(slates.places, 0)]
+    return np.asarray(np.where(slates.places >= 0, shown, 0.0) @ DISCOUNTS)
 
 
-def _ridge(inputs: Table, rewards: Values, weights: Values, penalty: float) -> tuple[Values, float]:
-    mean_input = np.average(inputs, axis=0, weights=weights)
-    mean_reward = float(np.average(rewards, weights=weights))
-    centred = inputs - mean_input
-    gram = (centred * weights[:, None]).T @ centred
-    gram[np.diag_indices_from(gram)] += penalty
-    found = np.linalg.solve(gram, (centred * weights[:, None]).T @ (rewards - mean_reward))
-    return found, mean_reward - float(mean_input @ found)
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Lists: scaled features of their documents ``(d, k, f)``, rewards and weights ``(d,)``."""
+
+    shown: Table
+    rewards: Values
+    weights: Values
+
+    @property
+    def mean(self) -> float:
+        return float(np.average(self.rewards, weights=self.weights))
+
+    def of(self, lists: Values) -> _Problem:
+        return _Problem(self.shown[lists], self.rewards[lists], self.weights[lists])
+
+    @property
+    def start(self) -> Values:
+        """No weights, and the mean."""
+        return np.append(np.zeros(self.shown.shape[2]), self.mean)
+
+    def told(self, point: Values) -> Values:
+        return np.asarray(point[-1] + _credit(self.shown @ point[:-1]) @ DISCOUNTS)
+
+    def error(self, point: Values) -> float:
+        return float(self.weights @ (self.told(point) - self.rewards) ** 2)
+
+    def solved(self, penalty: float, start: Values) -> Values:
+        """The weights and, last, the intercept of the least penalised error."""
+        roots = np.sqrt(self.weights)
+
+        def residuals(point: Values) -> Values:
+            off = roots * (self.told(point) - self.rewards)
+            return np.append(off, penalty**0.5 * point[:-1])
+
+        def jacobian(point: Values) -> Table:
+            chance = expit(self.shown @ point[:-1] + _RARE)
+            slopes = DISCOUNTS * chance * (1.0 - chance)
+            by_weight = roots[:, None] * np.einsum("dk,dkf->df", slopes, self.shown)
+            pulls = penalty**0.5 * np.eye(len(point) - 1, len(point))
+            return np.concatenate([np.column_stack([by_weight, roots]), pulls])
+
+        return np.asarray(least_squares(residuals, start, jacobian, method="lm").x)
+
+
+def _credit(total: Table) -> Table:
+    return np.asarray(expit(total + _RARE) - expit(_RARE))
+
+
+def _evenly(n: int) -> np.ndarray:
+    return np.unique(np.linspace(0, n - 1, min(n, MOST_LISTS)).round().astype(np.intp))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 from hypothesis import given, settings
@@ -13,8 +12,7 @@ from rl_rewriter.training.credit.document_features import document_features
 from tests.unit.training.blend.parts import N_DOCUMENTS, VIEWS, world
 
 POOLS = world(12).pools
-PAIRS = list(combinations(range(len(VIEWS)), 2))
-N_PAIRS = len(PAIRS)
+N = len(VIEWS)
 
 
 @given(st.floats(0.01, 100.0), st.floats(-50.0, 50.0))
@@ -27,7 +25,7 @@ def test_scores_of_any_scale_are_alike(scale: float, shift: float) -> None:
 
 def test_features_are_between_nothing_and_one() -> None:
     found = document_features(POOLS)
-    assert found.shape == (12, N_DOCUMENTS, N_PAIRS + len(VIEWS) + 2)
+    assert found.shape == (12, N_DOCUMENTS, 2 * N + 3)
     assert found.min() >= 0.0
     assert found.max() <= 1.0
 
@@ -38,10 +36,12 @@ def test_what_all_views_put_first_has_all_features_at_one() -> None:
     np.testing.assert_allclose(document_features(replace(POOLS, scores=scores))[:, 7], 1.0)
 
 
-def test_what_one_view_puts_first_alone_has_features_near_nothing() -> None:
+def test_what_one_view_puts_first_alone_is_seen_by_that_view_alone() -> None:
     scores = POOLS.scores.copy()
     scores[:, 7], scores[:, 7, 1] = scores.min() - 1.0, scores.max() + 1.0
-    assert document_features(replace(POOLS, scores=scores))[:, 7].max() < 0.4
+    found = document_features(replace(POOLS, scores=scores))[:, 7]
+    assert (found[:, [1, N + 1]] == 1.0).all()
+    assert np.delete(found, [1, N + 1], axis=1).max() < 0.4
 
 
 def test_where_there_is_no_candidate_and_no_view_there_is_nothing() -> None:
@@ -53,8 +53,8 @@ def test_where_there_is_no_candidate_and_no_view_there_is_nothing() -> None:
     assert np.isfinite(found).all()
     assert not found[0].any()
     assert not found[1, 5:].any()
-    pairs_of_it = [number for number, pair in enumerate(PAIRS) if 2 in pair]
-    assert not found[:, :, [*pairs_of_it, N_PAIRS + 2]].any()
+    assert not found[:, :, [2, N + 2]].any()
+    assert found[1, :5, -1].all()  # the least of the views that there are
 
 
 def test_many_queries_are_as_few() -> None:
