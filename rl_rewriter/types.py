@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -195,6 +195,13 @@ class Rewrite:
         if self.lexical_texts:
             return self.lexical_texts, self.lexical_shares
         return self.texts[:1], (1.0,)
+
+    @property
+    def without_lexical(self) -> Rewrite:
+        """The same without what BM25 is to score where rankings are fused."""
+        if not (self.lexical_weight or self.lexical_texts):
+            return self
+        return replace(self, lexical_weight=0.0, lexical_texts=(), lexical_shares=())
 
     @property
     def words(self) -> Rewrite:

@@ -170,13 +170,13 @@ class HybridRetriever:
         return [rankings[row] for row in range(len(rewrites))]
 
     def _bases(self, rewrites: Sequence[Rewrite], filters: FilterList, k: int) -> list[Ranking]:
-        """Base rankings, each as deep as its fusion looks."""
+        """Base rankings, each as deep as its fusion looks; the words for BM25 are fused here."""
         rows_of: dict[int, list[int]] = defaultdict(list)
         for row, rewrite in enumerate(rewrites):
             rows_of[max(k, depth_of(rewrite))].append(row)
         rankings: dict[int, Ranking] = {}
         for depth, rows in rows_of.items():
-            asked = [rewrites[row] for row in rows]
+            asked = [rewrites[row].without_lexical for row in rows]
             found = self.base.search(asked, k=depth, filters=[filters[row] for row in rows])
             rankings.update(zip(rows, found, strict=True))
         return [rankings[row] for row in range(len(rewrites))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rl_rewriter.errors import ServingError
+from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.protocols import LexicalSource, Retriever
 from rl_rewriter.serving.guard import Guard
 from rl_rewriter.serving.policies import PolicyInUse
@@ -29,8 +30,7 @@ def warmed(guard: Guard, policies: PolicyInUse, retriever: Retriever | None) -> 
     try:
         decider = policies.chosen("").decider
         if retriever is not None:
-            blends = () if decider is None else decider.checkpoint.blends
-            _searched(retriever, any(view.alike for blend in blends for view in blend.views))
+            _searched(retriever, decider is not None and _looks_at_spelling(decider.checkpoint))
     except Exception as error:
         if guard.config.strict:
             raise ServingError("evidence") from error
@@ -39,7 +39,20 @@ def warmed(guard: Guard, policies: PolicyInUse, retriever: Retriever | None) -> 
     return True
 
 
+def _looks_at_spelling(checkpoint: Checkpoint) -> bool:
+    is_viewed = any(view.alike for blend in checkpoint.blends for view in blend.views)
+    return is_viewed or Needs.SPELLING in checkpoint.actions.needs
+
+
 def _searched(retriever: Retriever, alike: bool) -> None:
-    retriever.search([Rewrite((_WORDS,))], k=1)
+    found = Rewrite((_WORDS,))
+    if alike and Needs.SPELLING in retriever.offers:
+        found = Rewrite(
+            texts=(_WORDS,),
+            lexical_weight=1.0,
+            lexical_texts=(ask_alike(_WORDS),),
+            lexical_shares=(1.0,),
+        )
+    retriever.search([found], k=1)
     if Needs.LEXICAL in retriever.offers and isinstance(retriever, LexicalSource):
         retriever.lexical([_WORDS, *([ask_alike(_WORDS)] if alike else [])], k=1)

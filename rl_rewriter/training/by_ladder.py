@@ -102,12 +102,13 @@ def fit_by_ladder(
     rows = training_rows(list(groups), config)
     fitted = features.fitted_on(table.states, table.weights)
     scaled = replace(table, states=fitted.standardised(table.states))
-    outcome = standing_outcome(table, standing_column(found, table), found, config)
+    column = standing_column(found, table)
+    outcome = standing_outcome(table, column, found, config)
     stands = LadderFit(FittedOnRows(fitted, scaled, outcome), blend, found.report, is_policy=False)
     folds = group_folds(groups, ladder.folds, settings.seed)
     if folds.n_groups < FEWEST_GROUPS:
         return _told(stands, f"too few queries: a choice by query takes {FEWEST_GROUPS} groups")
-    choice = learn_choice(scaled, standing_column(found, table), folds)
+    choice = learn_choice(scaled, column, folds)
     is_clear, told = choice_is_taken(choice, folds, found, ladder.hurt_limit)
     stands = _told(stands, told)
     if is_clear:
@@ -115,7 +116,7 @@ def fit_by_ladder(
         return replace(
             stands,
             fitted=FittedOnRows(fitted, scaled, outcome),
-            report=with_choice(stands.report, choice),
+            report=with_choice(stands.report, choice, found, column, ladder.hurt_limit),
         )
     if ladder.hurt_limit is not None:
         return _told(stands, "no other policy was trained: nothing would hold it to the limit")

@@ -30,7 +30,8 @@ class Choice:
     Attributes:
         policy: Chooses by standardised states.
         margin: What another action's expected advantage is lowered by.
-        values: Cross-fitted rewards of its most probable actions, ``(n,)``.
+        actions: Its most probable actions by cross-fitting, ``(n,)``.
+        values: Rewards of these, ``(n,)``.
         hurt: Share of queries on which their metric is below keep's, whatever they cost.
         gain: Mean of these over what stands.
         standard_error: Of the gain.
@@ -39,6 +40,7 @@ class Choice:
 
     policy: MlpPolicy
     margin: float
+    actions: Rows
     values: Values
     hurt: float
     gain: float
@@ -78,6 +80,7 @@ def learn_choice(table: RewardTable, standing: int, folds: GroupFolds) -> Choice
     return Choice(
         policy=_policy(moments.without(), standing, margin),
         margin=margin,
+        actions=taken[margin],
         values=values,
         hurt=hurt_share(table.values[rows, taken[margin]], table.values[:, 0]),
         gain=float(gains.mean()),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.policies.starting import mostly_policy
 from rl_rewriter.training.choice import Choice
@@ -12,6 +14,7 @@ from rl_rewriter.training.config import FitConfig
 from rl_rewriter.training.ladder.folds import GroupFolds, group_folds
 from rl_rewriter.training.ladder.hurt import holds, hurt_share
 from rl_rewriter.training.ladder.report import LadderReport
+from rl_rewriter.training.ladder.served import asked_for
 from rl_rewriter.training.ladder.standing import Standing
 from rl_rewriter.training.loop import Outcome, greedy
 from rl_rewriter.training.on_rows import FittedOnRows
@@ -68,13 +71,16 @@ def choice_is_taken(
         found: What stands.
         limit: Largest share of queries below keep; None for no limit.
     """
-    is_clear = choice.is_clear and holds(choice.hurt, folds.n_groups, limit)
+    is_within = holds(choice.hurt, folds.n_groups, limit)
+    is_taken = choice.is_clear and is_within
     told = (
-        f"a choice by query around it {'taken' if is_clear else 'not taken'} over "
+        f"a choice by query around it {'taken' if is_taken else 'not taken'} over "
         f"{found.rung.replace('_', ' ')}: {choice.gain:+.4f} with a standard error of "
         f"{choice.standard_error:.4f}, {choice.needed:g} of which it has to be above"
     )
-    return is_clear, told
+    if choice.is_clear and not is_within:
+        told += f"; that is clear, but {choice.hurt:.1%} of the queries would fall below keep"
+    return is_taken, told
 
 
 def chosen_outcome(choice: Choice, found: Standing) -> Outcome:
@@ -88,10 +94,28 @@ def chosen_outcome(choice: Choice, found: Standing) -> Outcome:
     return Outcome(policy=choice.policy, update=0, kl=0.0, validation=validation)
 
 
-def with_choice(report: LadderReport, choice: Choice) -> LadderReport:
-    """A report whose served values are those of a linear choice."""
-    value = report.values["keep"] + float(choice.values.mean())
-    return replace(report, served_value=value, served_hurt=choice.hurt)
+def with_choice(
+    report: LadderReport, choice: Choice, found: Standing, column: int, limit: float | None
+) -> LadderReport:
+    """A report whose served values are those of a linear choice.
+
+    Args:
+        report: What is told of what stands.
+        choice: The choice around it.
+        found: What stands.
+        column: Its number among the actions.
+        limit: Largest share of queries below keep; None for no limit.
+    """
+    is_served = np.where(choice.actions == column, found.is_open, choice.actions != 0)
+    return replace(
+        report,
+        chooses=True,
+        strength=report.strength or 1.0,
+        served_share=float(is_served.mean()),
+        served_value=report.values["keep"] + float(choice.values.mean()),
+        served_hurt=choice.hurt,
+        on_limit="" if limit is None else f"{asked_for(limit)}: {choice.hurt:.1%} do",
+    )
 
 
 def with_policy(report: LadderReport, learned: FittedOnRows, rows: Sequence[int]) -> LadderReport:
@@ -99,7 +123,14 @@ def with_policy(report: LadderReport, learned: FittedOnRows, rows: Sequence[int]
     held_out = learned.table.subset(rows)
     values = greedy(learned.outcome.policy, held_out, held_out.values)
     hurt = hurt_share(values, held_out.values[:, 0])
-    return replace(report, served_value=float(values.mean()), served_hurt=hurt, served_share=1.0)
+    return replace(
+        report,
+        chooses=True,
+        strength=report.strength or 1.0,
+        served_share=1.0,
+        served_value=float(values.mean()),
+        served_hurt=hurt,
+    )
 
 
 def standing_outcome(table: RewardTable, index: int, found: Standing, config: FitConfig) -> Outcome:

@@ -162,6 +162,5 @@ def _check(
         )
     if singles is not None and (singles.net.ndim != 2 or len(singles.net) != n):
         raise InputError(f"values of single actions must have {n} rows, got {singles.net.shape}")
-    checked = (pools.scores, raw_states, *(() if singles is None else (singles.net,)))
-    if not all(bool(np.isfinite(numbers).all()) for numbers in checked):
-        raise InputError("scores, states and values of a blend must be finite; some are not")
+    if not all(bool(np.isfinite(numbers).all()) for numbers in (pools.scores, raw_states)):
+        raise InputError("scores and states of a blend must be finite; some are not")

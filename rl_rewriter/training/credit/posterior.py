@@ -41,7 +41,7 @@ def posterior(expected: Table, slates: Slates, intercept: float) -> tuple[Table,
     found = expected.copy()
     for one in _by_query(expected, slates, intercept):  # anew: all of them are too much to hold
         found[one.row, one.places] += one.update(float(NOISES[best]))
-    return found, float(errors[best]) / max(1e-9, float(slates.weights.sum()))
+    return found, float(errors[best] / slates.weights.sum())
 
 
 class _Problem:

@@ -14,9 +14,10 @@ from rl_rewriter.training.credit.slates import DISCOUNTS, Slates
 from rl_rewriter.types import Matrix
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
-MOST_LISTS = 20_000
-"""Lists that features are weighed by; of more, so many evenly spaced ones."""
+MOST_WEIGHED = 20_000
+"""Lists that features are weighed by: those that count for most."""
 _FOLDS = 5
+_CONSTANT = 1e-6
 _RARE = -5.0
 """Log-odds of a document without features: few of the many candidates earn anything."""
 
@@ -24,6 +25,8 @@ _RARE = -5.0
 @dataclass(frozen=True, eq=False)
 class Expected:
     """A model of rewards, ``intercept + sum_k discount_k credit(features_k)``.
+
+    It is fitted with credits below 0, too, which later count as none.
 
     Attributes:
         weights: One a feature, ``(f,)``.
@@ -53,10 +56,10 @@ def fit_expected(features: Matrix, slates: Slates) -> Expected:
         features: Of all candidates, ``(n, p, f)``.
         slates: What was shown, and what it earned.
     """
-    slates = slates.of(_evenly(len(slates)))
+    slates = slates.of(np.sort(np.argsort(-slates.weights, kind="stable")[:MOST_WEIGHED]))
     is_known = slates.places >= 0
     shown = features[slates.rows[:, None], np.maximum(slates.places, 0)] * is_known[:, :, None]
-    scale = shown[is_known].std(axis=0) + 1e-9 if is_known.any() else np.ones(shown.shape[2])
+    scale = _scale(shown[is_known], np.repeat(slates.weights, is_known.sum(axis=1)))
     problem = _Problem(shown / scale, slates.rewards, slates.weights)
     queries, number_of = np.unique(slates.rows, return_inverse=True)
     fold = number_of.reshape(-1) % _FOLDS
@@ -72,6 +75,15 @@ def fit_expected(features: Matrix, slates: Slates) -> Expected:
     whole = problem.error(problem.start)
     explained = 1.0 - errors[penalty] / whole if whole > 0 and len(queries) > 1 else 0.0
     return Expected(point[:-1] / scale, float(point[-1]), penalty, explained)
+
+
+def _scale(known: Matrix, weights: Values) -> Values:
+    """Deviation of each feature over the shown documents; 1 where it doesn't vary."""
+    if not len(known):
+        return np.ones(known.shape[1])
+    off = known - np.average(known, axis=0, weights=weights)
+    spread = np.sqrt(np.average(off**2, axis=0, weights=weights))
+    return np.where(spread > _CONSTANT, spread, 1.0)
 
 
 def summed(credits: Table, slates: Slates) -> Values:
@@ -126,7 +138,3 @@ class _Problem:
 
 def _credit(total: Table) -> Table:
     return np.asarray(expit(total + _RARE) - expit(_RARE))
-
-
-def _evenly(n: int) -> np.ndarray:
-    return np.unique(np.linspace(0, n - 1, min(n, MOST_LISTS)).round().astype(np.intp))

@@ -31,6 +31,7 @@ class LadderReport:
         served_value: Mean cross-fitted value of what is served, kept queries included.
         served_hurt: Share of queries below keep of what is served.
         on_limit: What became of the limit on that share; "" where none was set.
+        chooses: Whether what is served chooses an action by query, around what stands.
         seconds: Wall time by stage.
         messages: What a reader should know.
     """
@@ -51,6 +52,7 @@ class LadderReport:
     on_limit: str
     seconds: Mapping[str, float]
     messages: tuple[str, ...]
+    chooses: bool = False
 
 
 def report_of(

@@ -1,4 +1,4 @@
-"""The ladder without blends: keep, or the best single action where that is clearly better."""
+"""The ladder without blends: keep, or the best single action where that is clear enough."""
 
 from __future__ import annotations
 
@@ -34,6 +34,19 @@ class Singles:
     values: Table
     net: Table
 
+    def __post_init__(self) -> None:
+        """Refuse what is no number.
+
+        Raises:
+            InputError: Something isn't.
+        """
+        off = int((~(np.isfinite(self.values) & np.isfinite(self.net))).sum())
+        if off:
+            raise InputError(
+                f"values and prices of single actions must be finite, and {off} of "
+                f"{self.net.size} aren't; look for NaN in rewards and for infinite prices"
+            )
+
     @classmethod
     def of(cls, table: RewardTable) -> Singles:
         """The actions of a table."""
@@ -60,12 +73,7 @@ def fit_singles(
         groups: One name a query; a group is never divided between folds.
         config: Settings.
         seed: Seed of the folds.
-
-    Raises:
-        InputError: Values hold NaN.
     """
-    if not np.isfinite(singles.net).all():
-        raise InputError("values of single actions must be finite; some are not")
     started = time.perf_counter()
     folds = group_folds(groups, config.folds, seed)
     trial = try_singles(singles, folds, config, seed)

@@ -82,6 +82,20 @@ def test_fusion_by_hand() -> None:
     assert ranking.scores.tolist() == pytest.approx([expected[id_] for id_ in order], rel=1e-5)
 
 
+def test_a_base_that_is_bm25_scores_the_texts_alone() -> None:
+    base = Bm25Retriever(TEXTS)
+    rewrite = Rewrite(
+        ("refund",), lexical_weight=0.5, lexical_texts=("parcel",), lexical_shares=(1.0,)
+    )
+    [alone] = base.search([KEEP], k=10)
+    scores = dict(zip(alone.ids, alone.scores.tolist(), strict=True))
+    [expected] = fixed(scores).search([rewrite], k=10)
+    [found] = HybridRetriever(base, base).search([rewrite], k=10)
+    assert found.ids == expected.ids
+    assert set(found.ids) == {"a", "b", "c"}
+    assert found.scores.tolist() == pytest.approx(expected.scores.tolist())
+
+
 @pytest.mark.parametrize(
     ("text", "weight", "ids"),
     [

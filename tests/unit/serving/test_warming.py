@@ -10,7 +10,7 @@ import pytest
 from rl_rewriter import RLQueryRewriter
 from rl_rewriter.actions.blend import LearnedBlend
 from rl_rewriter.actions.keep import Keep
-from rl_rewriter.actions.space import ActionSpace
+from rl_rewriter.actions.space import ActionSpace, default_actions
 from rl_rewriter.errors import CollectionError, ServingError
 from rl_rewriter.features.feature_set import default_features
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
@@ -53,6 +53,15 @@ def test_words_are_known_by_their_spelling_where_the_policy_blends_them(
     assert rewriter.warm_up()
     index = retriever._index.current_index()
     assert index.knows_spelling is (view == "words_alike")
+
+
+@pytest.mark.parametrize("names", [("keywords",), ("keywords", "words_alike")])
+def test_bm25_alone_knows_spelling_where_an_action_looks_at_it(names: tuple[str, ...]) -> None:
+    retriever = Bm25Retriever(DOCUMENTS)
+    actions = default_actions(retriever.offers).named(["keep", *names])
+    checkpoint = fixed_checkpoint(retriever, "keep", actions=actions)
+    assert RLQueryRewriter(retriever, checkpoint=checkpoint).warm_up()
+    assert retriever.current_index().knows_spelling is ("words_alike" in names)
 
 
 def test_a_registry_is_read_again_before_the_first_request(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from rl_rewriter.actions.keep import Keep
 from rl_rewriter.actions.space import ActionSpace
 from rl_rewriter.actions.words import Keywords
 from rl_rewriter.envs.table import RewardTable
-from rl_rewriter.errors import InputError
+from rl_rewriter.errors import InputError, TrainingError
 from rl_rewriter.policies.checkpoint import Checkpoint
 from rl_rewriter.retrieval.in_memory import Bm25Retriever
 from rl_rewriter.retrieval.over_chroma import chroma_retriever
@@ -442,6 +443,50 @@ def test_without_views_a_limit_holds_single_actions_back(worse: int, stands: str
     assert found.report.on_limit.startswith("at most 6% of the queries may fall below keep")
     assert ("best single action hurts 10.0%" in found.report.on_limit) is (stands == "keep")
     assert found.report.served_hurt == (worse / 200 if stands == "single" else 0.0)
+
+
+def told_by_state(misled: int, of: int = 600) -> RewardTable:
+    """Another action that half of the queries are better by; the state says who, or misleads."""
+    table = identity_task(of, 2)
+    gains = np.where(np.arange(of) % 2, 0.3, -0.3)
+    values = np.stack([np.full(of, 0.4), 0.4 + gains], axis=1)
+    states = np.zeros_like(table.states)
+    states[:, 0] = np.where(np.arange(of) < misled, -np.sign(gains), np.sign(gains))
+    return replace(table, states=states, values=values, rewards=values - values[:, :1])
+
+
+@pytest.mark.parametrize(("misled", "chooses"), [(0, True), (120, False)])
+def test_a_choice_is_told_with_what_became_of_the_limit(misled: int, chooses: bool) -> None:
+    table = told_by_state(misled)
+    groups = [f"g{row}" for row in range(len(table))]
+    config = replace(QUICK, ladder=replace(LADDER, hurt_limit=0.06), blend=None)
+    report = fit_by_ladder(table, features(table.states.shape[1]), None, groups, config).report
+    assert (report.rung, report.chooses) == ("keep", chooses)
+    assert report.served_share == pytest.approx(0.5 if chooses else 0.0)
+    assert report.strength == float(chooses)
+    ending = "below keep: 0.0% do" if chooses else "keep is served"
+    assert report.on_limit.endswith(ending)
+    is_told = any("that is clear, but 10.0% of the queries" in one for one in report.messages)
+    assert is_told is not chooses
+
+
+@pytest.mark.parametrize("limit", [None, 0.06])
+def test_no_network_is_trained_under_a_limit(
+    limit: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[object] = []
+
+    def fitted(*args: object, **settings: object) -> None:
+        trained.append(args)
+        raise TrainingError("trained")
+
+    monkeypatch.setattr("rl_rewriter.training.by_ladder.fit_on_rows", fitted)
+    table = shown_by_number(0, 20, 200)
+    groups = [f"g{row}" for row in range(len(table))]
+    config = replace(QUICK, ladder=replace(LADDER, hurt_limit=limit), blend=None)
+    with contextlib.suppress(TrainingError):
+        fit_by_ladder(table, features(table.states.shape[1]), None, groups, config)
+    assert bool(trained) is (limit is None)
 
 
 def test_one_more_column() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.errors import InputError
 from rl_rewriter.training.ladder.config import LadderConfig
 from rl_rewriter.training.ladder.folds import group_folds
@@ -46,8 +47,9 @@ def test_so_many_divisions_are_made_as_the_settings_say() -> None:
         try_singles(singles, folds, LadderConfig(divisions=divisions), 0).values["single"]
         for divisions in (1, 10, 10)
     )
+    others = [folds.divided_anew((0, number)) for number in range(1, 10)]
     assert one.tolist() == cross_fit_single(singles, [folds])[0].tolist()
-    assert ten.tolist() == again.tolist() != one.tolist()
+    assert ten.tolist() == again.tolist() == cross_fit_single(singles, [folds, *others])[0].tolist()
 
 
 def test_what_an_action_costs_hurts_nobody() -> None:
@@ -76,7 +78,31 @@ def test_the_best_single_action_stands_where_it_hurts_few_enough(
     assert bool(found.report.on_limit) is (limit is not None)
 
 
-def test_values_that_are_no_numbers_are_refused() -> None:
-    unknown = Singles.at_no_price(np.full((N, 2), np.nan))
-    with pytest.raises(InputError, match="values of single actions must be finite"):
-        fit_singles(unknown, GROUPS, LadderConfig(), seed=0)
+def test_what_is_no_number_is_refused() -> None:
+    values = values_of(worse=2)
+    unknown = np.where(np.arange(N)[:, None] == 3, np.nan, values)
+    for pair in ((unknown, values), (values, values - np.asarray([0.0, np.inf]))):
+        with pytest.raises(InputError, match=r"must be finite, and 2(00)? of 400 aren't"):
+            Singles(*pair)
+
+
+def test_the_best_action_is_best_after_its_price() -> None:
+    values = np.tile(np.asarray([0.2, 0.5, 0.4]), (N, 1))
+    assert Singles.at_no_price(values).best == 1
+    assert Singles(values, values - np.asarray([0.0, 0.3, 0.0])).best == 2
+
+
+def test_a_table_tells_values_and_what_is_left_of_them() -> None:
+    values = values_of(worse=2)
+    gains = values - values[:, :1] - np.asarray([0.0, 0.1])
+    table = RewardTable(
+        query_ids=tuple(GROUPS),
+        action_names=("keep", "other"),
+        states=np.zeros((N, 0), dtype=np.float32),
+        mask=np.ones((N, 2), dtype=np.bool_),
+        values=values,
+        rewards=gains,
+    )
+    singles = Singles.of(table)
+    assert singles.values.tolist() == values.tolist()
+    assert singles.net == pytest.approx(values - np.asarray([0.0, 0.1]))
