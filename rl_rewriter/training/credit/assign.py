@@ -12,7 +12,7 @@ from rl_rewriter.rewards.reward import Table
 from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.credit.document_features import document_features
 from rl_rewriter.training.credit.posterior import posterior
-from rl_rewriter.training.credit.regression import fit_expected, summed
+from rl_rewriter.training.credit.regression import Expected, fit_expected, summed
 from rl_rewriter.training.credit.slates import Slates
 
 
@@ -27,15 +27,21 @@ class Credit:
         explained: Share of the rewards' variance that documents' features explain, on queries that
             were left out; below 0 where the mean would be nearer.
         own_explained: Share that is explained with the query's other rewards known, likewise.
+        model: What is expected of documents by their features, of rewards in units of ``span``.
+        span: The lowest reward, and how far above it the highest one is.
+        views: What features speak of.
     """
 
     values: Table
     base: float
     explained: float
     own_explained: float
+    model: Expected
+    span: tuple[float, float]
+    views: tuple[str, ...]
 
 
-def assign_credit(pools: Pools, slates: Slates) -> Credit:
+def assign_credit(pools: Pools, slates: Slates, known: Credit | None = None) -> Credit:
     """Split rewards of lists among their documents.
 
     A reward is taken for ``b + sum_k c_k / log2(k + 1)``, with ``c_k`` the credit of the document
@@ -46,6 +52,8 @@ def assign_credit(pools: Pools, slates: Slates) -> Credit:
     Args:
         pools: Candidates of ``n`` queries; their grades are not looked at.
         slates: Decisions about some of them.
+        known: Credit of other queries: where it is of the same views, what is expected of documents
+            is taken from there, and only corrected by these decisions.
 
     Raises:
         InputError: There are no decisions, or all earned the same.
@@ -54,9 +62,13 @@ def assign_credit(pools: Pools, slates: Slates) -> Credit:
     if not len(merged) or float(np.ptp(merged.rewards)) <= 0.0:
         raise InputError("no credit can be assigned: there are no rewards, or all are the same")
     lowest, whole = float(slates.rewards.min()), float(np.ptp(slates.rewards))
+    if known is not None and known.views != pools.views:
+        known = None
+    if known is not None:
+        lowest, whole = known.span
     scaled = replace(merged, rewards=(merged.rewards - lowest) / whole)
     features = document_features(pools)
-    model = fit_expected(features, scaled)
+    model = fit_expected(features, scaled) if known is None else known.model
     expected = model.credit(features) * pools.mask
     found, error = posterior(expected, scaled, model.intercept)
     values = np.clip(found, 0.0, 1.0) * pools.mask
@@ -69,6 +81,9 @@ def assign_credit(pools: Pools, slates: Slates) -> Credit:
         base=lowest + whole * base,
         explained=model.explained,
         own_explained=1.0 - error / variance,
+        model=model,
+        span=(lowest, whole),
+        views=pools.views,
     )
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
-from scipy.special import expit
 
 from rl_rewriter.policies.protocols import Values
 from rl_rewriter.rewards.reward import Table
@@ -120,6 +118,8 @@ class _Problem:
 
     def solved(self, penalty: float, start: Values) -> Values:
         """The weights and, last, the intercept of the least penalised error."""
+        from scipy.optimize import least_squares
+
         roots = np.sqrt(self.weights)
 
         def residuals(point: Values) -> Values:
@@ -127,7 +127,7 @@ class _Problem:
             return np.append(off, penalty**0.5 * point[:-1])
 
         def jacobian(point: Values) -> Table:
-            chance = expit(self.shown @ point[:-1] + _RARE)
+            chance = _logistic(self.shown @ point[:-1] + _RARE)
             slopes = DISCOUNTS * chance * (1.0 - chance)
             by_weight = roots[:, None] * np.einsum("dk,dkf->df", slopes, self.shown)
             pulls = penalty**0.5 * np.eye(len(point) - 1, len(point))
@@ -137,4 +137,8 @@ class _Problem:
 
 
 def _credit(total: Table) -> Table:
-    return np.asarray(expit(total + _RARE) - expit(_RARE))
+    return _logistic(total + _RARE) - _logistic(np.asarray(_RARE))
+
+
+def _logistic(total: Table) -> Table:
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * total))

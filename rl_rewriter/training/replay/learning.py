@@ -65,8 +65,8 @@ def learn_blend(
 
     Blends are learned as from judgements, with the credit of documents for grades: by cross-fitting
     over queries, simpler ones first; there each query counts alike. What is valued at the end are
-    other queries, by the credit that their own decisions give; there each decision counts for its
-    weight.
+    other queries, by the credit that their own decisions give, around what the first ones tell to
+    expect of documents: few queries tell that badly. There each decision counts for its weight.
 
     Args:
         searcher: Searches the log's queries.
@@ -105,7 +105,7 @@ def learn_blend(
     fitted = learned.fitted
     actions = actions.extended([learned.blend])
     checkpoint = Checkpoint(fitted.outcome.policy, actions, fitted.features, choice.statistics)
-    others = searcher.search(valued, actions)
+    others = searcher.search(valued, actions, found.credit)
     if isinstance(others, str):
         return f"no blend was learned: of the queries to value it by, {others}"
     values, asked = others.values, others.asked

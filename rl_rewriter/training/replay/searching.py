@@ -83,12 +83,15 @@ class Searcher:
         """
         return Metric("dcg", self.shown.depth)
 
-    def search(self, decisions: Rows, actions: ActionSpace) -> Again | str:
+    def search(
+        self, decisions: Rows, actions: ActionSpace, known: Credit | None = None
+    ) -> Again | str:
         """Search the queries of some decisions, each once.
 
         Args:
             decisions: Rows of the log whose words are known.
             actions: What is carried out on every query.
+            known: Credit of other queries, which tells what to expect of documents.
 
         Returns:
             What was found, or why nothing can be learned from it, as the end of a sentence.
@@ -110,7 +113,7 @@ class Searcher:
                 "that was searched"
             )
         try:
-            credit = assign_credit(pools, slates)
+            credit = assign_credit(pools, slates, known)
         except InputError:
             return "all rewards are the same"
         outcomes = self.carry_out(queries, actions)

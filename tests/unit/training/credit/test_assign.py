@@ -161,3 +161,24 @@ def test_folds_are_of_queries_whatever_their_numbers() -> None:
     some = slates.of(np.flatnonzero(slates.rows % 5 == 0))
     found = fit_expected(document_features(pools), some)
     assert 0.0 < found.explained < 1.0
+
+
+def test_few_queries_are_judged_by_what_others_tell_of_documents() -> None:
+    many = world(400).pools
+    known = assign_credit(many, slates_about(many, 2))
+    found: dict[str, list[float]] = {"alone": [], "told": []}
+    for seed in range(1, 9):
+        few = world(15, seed=seed).pools
+        slates, is_relevant = slates_about(few, 1, seed=seed), few.gains.ravel() > 0
+        for name, other in (("alone", None), ("told", known)):
+            credit = assign_credit(few, slates, other)
+            found[name].append(np.corrcoef(credit.values.ravel(), is_relevant)[0, 1])
+            assert (credit.model is known.model) is (name == "told")
+    assert np.mean(found["told"]) > np.mean(found["alone"]) + 0.05
+
+
+def test_what_is_known_of_other_views_is_not_used() -> None:
+    slates = slates_about(SMALL, 3)
+    known = replace(assign_credit(SMALL, slates), views=("others",), span=(-5.0, 100.0))
+    found = assign_credit(SMALL, slates, known)
+    assert found.values.tolist() == assign_credit(SMALL, slates).values.tolist()
