@@ -108,7 +108,7 @@ def fit_by_ladder(
     folds = group_folds(groups, ladder.folds, settings.seed)
     if folds.n_groups < FEWEST_GROUPS:
         return _told(stands, f"too few queries: a choice by query takes {FEWEST_GROUPS} groups")
-    choice = learn_choice(scaled, column, folds)
+    choice = learn_choice(scaled, column, folds, ladder.hurt_limit)
     is_clear, told = choice_is_taken(choice, folds, found, ladder.hurt_limit)
     stands = _told(stands, told)
     if is_clear:

@@ -78,8 +78,8 @@ def choice_is_taken(
         f"{found.rung.replace('_', ' ')}: {choice.gain:+.4f} with a standard error of "
         f"{choice.standard_error:.4f}, {choice.needed:g} of which it has to be above"
     )
-    if choice.is_clear and not is_within:
-        told += f"; that is clear, but {choice.hurt:.1%} of the queries would fall below keep"
+    if limit is not None:
+        told += ", the best of those that hold the limit" if is_within else "; none holds the limit"
     return is_taken, told
 
 

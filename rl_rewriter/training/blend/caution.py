@@ -63,7 +63,7 @@ def with_caution(
         found = single_within(rungs, rung, folds, limit)
         if found.rung == rung:
             return Cautious(found)
-        asked = single_hurts(limit, rungs.hurt["single"])
+        asked = single_hurts(limit, rungs.hurt["single"], folds)
         rung = "same_for_all"
     for strength in _STRENGTHS if rung in trial.blends else ():
         held = _held(learner, trial, rung, folds, limit, strength)

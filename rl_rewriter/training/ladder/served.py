@@ -9,7 +9,7 @@ import numpy as np
 from rl_rewriter.policies.protocols import Values
 from rl_rewriter.training.ladder.climb import Rung
 from rl_rewriter.training.ladder.folds import GroupFolds
-from rl_rewriter.training.ladder.hurt import Flags, holds
+from rl_rewriter.training.ladder.hurt import Flags, holds, likely
 from rl_rewriter.training.ladder.trial import Trial
 
 
@@ -50,7 +50,7 @@ def single_within(trial: Trial, rung: Rung, folds: GroupFolds, limit: float | No
         return replace(found, told=f"{asked_for(limit)}: keep is served")
     if holds(found.hurt, folds.n_groups, limit):
         return replace(found, told=f"{asked_for(limit)}: {found.hurt:.1%} do")
-    told = f"{single_hurts(limit, found.hurt)}: keep is served"
+    told = f"{single_hurts(limit, found.hurt, folds)}: keep is served"
     return replace(everywhere(trial, "keep"), told=told)
 
 
@@ -59,6 +59,16 @@ def asked_for(limit: float) -> str:
     return f"at most {100 * limit:g}% of the queries may fall below keep"
 
 
-def single_hurts(limit: float, hurt: float) -> str:
-    """The same where the best single action breaks it."""
-    return f"{asked_for(limit)}, and the best single action hurts {hurt:.1%}"
+def single_hurts(limit: float, hurt: float, folds: GroupFolds) -> str:
+    """The same where the best single action breaks it.
+
+    Args:
+        limit: Largest share of queries below keep.
+        hurt: The share of the best single action.
+        folds: The division, to say of how many queries that is and what a standard error makes of
+            it.
+    """
+    told = f"{asked_for(limit)}, and the best single action hurts {hurt:.1%}"
+    n_queries, n_groups = len(folds.groups), folds.n_groups
+    of = f"{n_queries}" if n_groups == n_queries else f"{n_queries} in {n_groups} groups"
+    return f"{told} of {of}, up to {likely(hurt, n_groups):.1%} with a standard error"

@@ -7,6 +7,7 @@ import pytest
 
 from rl_rewriter.training.choice import CLEAR, CLEAR_OVER_KEEP, learn_choice
 from rl_rewriter.training.ladder.folds import group_folds
+from rl_rewriter.training.ladder.hurt import likely
 from tests.tables import identity_task, table_of
 
 N = 300
@@ -54,3 +55,31 @@ def test_states_that_tell_nothing_leave_what_stands() -> None:
     shuffled = np.random.default_rng(3).permutation(N)
     table = table_of(TABLE.values, states=TABLE.states[shuffled])
     assert not learn_choice(table, 0, FOLDS).is_clear
+
+
+def test_under_a_limit_those_who_gain_most_are_served() -> None:
+    """The more a state promises, the less it hurts: all are hurt too often, the best ones aren't."""
+    rng = np.random.default_rng(0)
+    promise = rng.uniform(-1.0, 1.0, 2000)
+    gains = np.where(rng.random(2000) < 0.5 + 0.5 * promise, 0.2, -0.2)
+    values = np.stack([np.full(2000, 0.5), 0.5 + gains], axis=1)
+    table = table_of(values, states=promise[:, None].astype(np.float32))
+    folds = group_folds([str(row) for row in range(2000)], 5, 0)
+    free, limited = learn_choice(table, 0, folds), learn_choice(table, 0, folds, 0.03)
+    assert free.hurt > 0.06
+    assert 0.0 < likely(limited.hurt, 2000) <= 0.03
+    assert limited.is_clear
+    assert 0.0 < limited.gain < free.gain
+    served = limited.policy.distribution(table.states, table.mask).greedy() == 1
+    assert served.mean() == pytest.approx((limited.actions == 1).mean(), abs=0.02)
+    assert promise[served].min() > promise[~served].max() - 0.01
+
+
+def test_under_a_limit_no_fold_is_served_as_a_whole() -> None:
+    """Where states tell nothing, folds differ by the others' mean alone."""
+    values = np.tile(np.asarray([[0.5, 0.9], [0.5, 0.4]]), (100, 1))
+    table = table_of(values, states=np.zeros((200, 1), dtype=np.float32))
+    folds = group_folds([str(row) for row in range(200)], 5, 0)
+    found = learn_choice(table, 0, folds, 0.06)
+    assert (found.hurt, found.gain, found.is_clear) == (0.0, 0.0, False)
+    assert not found.actions.any()
