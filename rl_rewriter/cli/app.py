@@ -153,14 +153,14 @@ def rewrite(
 ) -> None:
     """Decide for one query and explain the decision."""
     with session(run) as current:
-        from rl_rewriter.cli.one_query import blended_views, open_for_serving
+        from rl_rewriter.cli.one_query import blended_views, is_alike, open_for_serving
         from rl_rewriter.logs.records import decision_record
 
         rewriter = open_for_serving(policy, data, store.config(), run.seed, current.progress)
         found = rewriter.retrieve(query, k=5, history=history or (), explore=explore)
         record = decision_record(found.decision, found.ranking.documents())
-        views = blended_views(rewriter, found)
-        current.finish(record, lambda console: show.decision(console, found, views))
+        views, alike = blended_views(rewriter, found), is_alike(rewriter, found)
+        current.finish(record, lambda console: show.decision(console, found, views, alike=alike))
 
 
 @app.command(epilog="Example: rl-rewriter report runs/demo")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_rewriter.actions.views import look
+from rl_rewriter.benchmark.spelt_alike import counts_alike
 from rl_rewriter.benchmark.stores import StoreConfig, open_own_retriever
 from rl_rewriter.benchmark.workbench import open_workbench
 from rl_rewriter.errors import InputError
@@ -49,6 +50,16 @@ def blended_views(rewriter: RLQueryRewriter, found: Retrieved) -> dict[str, floa
             weights = blend.weights(evidence, look(evidence, blend.views))
             return dict(zip(blend.head.views, weights.tolist(), strict=True))
     return {}
+
+
+def is_alike(rewriter: RLQueryRewriter, found: Retrieved) -> bool:
+    """Whether BM25 alone was searched, and counted words spelt alike beside the query's own."""
+    made, checkpoint = found.decision, rewriter.checkpoint
+    actions = () if checkpoint is None else checkpoint.actions
+    return any(
+        action.name == made.action and counts_alike(action, made.query, made.rewrite)
+        for action in actions
+    )
 
 
 def _retriever(data: str | None, store: StoreConfig, on_progress: OnProgress) -> Retriever:

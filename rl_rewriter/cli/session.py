@@ -38,7 +38,7 @@ class Session:
         self._options = options
         errors = Console(stderr=True)
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),  # files and data have any name
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),

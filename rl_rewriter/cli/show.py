@@ -138,7 +138,7 @@ def train(console: Console, out: Path, report: FitReport) -> None:
     if is_held_out:
         trained += f", {report.episodes} episodes, KL to the reference {report.kl:.2f} nats"
     console.print(
-        f"policy {report.policy_version}{of_update} saved to {out}\n"
+        f"policy {report.policy_version}{of_update} saved to {escape(str(out))}\n"
         f"{'validation queries' if is_held_out else 'by cross-fitting'}: keep {value['keep']:.3f}, "
         f"best single action {value['best_fixed']:.3f}, policy {value['policy']:.3f}\n{trained}"
     )
@@ -172,8 +172,17 @@ def demo(console: Console, result: DemoResult) -> None:
         console.print(f"  {name}: {escape(path)}")
 
 
-def decision(console: Console, found: Retrieved, views: Mapping[str, float]) -> None:
-    """One decision, explained; ``views`` says what each view of a learned blend weighed."""
+def decision(
+    console: Console, found: Retrieved, views: Mapping[str, float], *, alike: bool = False
+) -> None:
+    """One decision, explained.
+
+    Args:
+        console: Where it is printed.
+        found: The decision, and what it led to.
+        views: What each view of a learned blend weighed.
+        alike: Whether BM25 alone was searched, and counted words spelt alike.
+    """
     made = found.decision
     console.print(
         f"[bold]{escape(made.action)}[/bold] (strength {made.strength:g}, reason: {made.reason}, "
@@ -185,7 +194,8 @@ def decision(console: Console, found: Retrieved, views: Mapping[str, float]) -> 
     if made.rewrite.vector is not None and made.strength:
         console.print("  searched by a vector moved from the query's")
     if made.rewrite.lexical_weight:
-        console.print(f"  fused with BM25 at {made.rewrite.lexical_weight:.2g}")
+        what = "BM25 of the query with words spelt alike" if alike else "fused with BM25"
+        console.print(f"  {what} at {made.rewrite.lexical_weight:.2g}")
     ranked = sorted(made.preferences.items(), key=lambda entry: -entry[1])[:5]
     console.print("  policy: " + ", ".join(f"{name} {p:.2f}" for name, p in ranked))
     for document in found.ranking.documents():

@@ -33,13 +33,14 @@ def ladder(console: Console, report: LadderReport | None, *, by_credit: bool = F
     """
     if report is None:
         return
+    chosen = ", and a choice by query around it" if report.chooses else ""
     strength = f" at strength {report.strength:g}" if report.strength not in (0.0, 1.0) else ""
     share = report.served_share
     gated = f", served to {share:.0%} of them" if 0.0 < share < 1.0 else ""
     hurt = "" if by_credit else f"{report.served_hurt:.0%} of "
     below = "" if by_credit else " below keep"
     console.print(
-        f"what stands: {_RUNGS[report.rung]}{strength}{gated}; {hurt}{report.n_queries} "
+        f"what stands: {_RUNGS[report.rung]}{chosen}{strength}{gated}; {hurt}{report.n_queries} "
         f"queries{below}"
     )
     taken = [step for step in report.steps if step.taken]

@@ -74,9 +74,8 @@ def train(
         require_torch()
         refuse_other_content(out)
         training = _Training(current, out, metrics, settings, measure, store, run.seed)
-        if logs is not None and climbing.hurt_limit is not None:
-            raise InputError("--hurt-limit is for learning from judgements, not from --logs")
         if logs is not None:
+            _refuse_unused(climbing, is_searched=data is not None or store.config().is_own)
             training.from_logs(logs, _read(logs, default_reward), climbing, data, half_life_days)
         elif half_life_days is not None:
             raise InputError("--half-life-days is for learning from --logs")
@@ -84,6 +83,23 @@ def train(
             training.from_judgements(data, climbing)
         else:
             raise InputError("name what to learn from: DATA with judgements, or --logs FILE")
+
+
+def _refuse_unused(climbing: LadderOptions, *, is_searched: bool) -> None:
+    """Raise where learning from a log has no use for an option.
+
+    Args:
+        climbing: The options.
+        is_searched: Whether the collection is named that the logged rewriter searched.
+    """
+    if climbing.hurt_limit is not None:
+        raise InputError("--hurt-limit is for learning from judgements, not from --logs")
+    if climbing.prior and not is_searched:
+        raise InputError(
+            "--prior is what a blend starts from, and --logs alone teach none: name the collection "
+            "that was searched, by DATA or by --chroma-path DIR --collection NAME, or leave out "
+            "--prior"
+        )
 
 
 def _read(logs: Path, default_reward: float | None) -> LoggedBandit:

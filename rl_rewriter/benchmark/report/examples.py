@@ -38,7 +38,8 @@ class Example:
         action: What the policy chose.
         sent: Texts that were searched, with their weights; None where they have none.
         moved: Whether a moved vector was searched instead of the texts' own.
-        lexical_weight: Weight of BM25 where rankings were fused.
+        lexical_weight: Weight of BM25 where rankings were fused, or of what it counts beside.
+        counts_alike: Whether BM25 alone was searched, and counted words spelt alike beside.
         keep: The metric of the query as it is.
         policy: The metric of the policy.
         keep_documents: Best documents of the query as it is.
@@ -53,6 +54,7 @@ class Example:
     sent: tuple[tuple[str, float | None], ...]
     moved: bool
     lexical_weight: float | None
+    counts_alike: bool
     keep: float | None
     policy: float | None
     keep_documents: tuple[Document, ...]
@@ -102,6 +104,7 @@ def _example(fields: Fields) -> Example:
         sent=tuple(zip(texts, padded[: len(texts)], strict=True)),
         moved=fields.flag("moved"),
         lexical_weight=fields.number("lexical_weight"),
+        counts_alike=fields.flag("counts_alike"),
         keep=fields.number("keep"),
         policy=fields.number("policy"),
         keep_documents=_documents(fields, "keep_documents"),

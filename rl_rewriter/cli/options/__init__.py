@@ -1,1 +1,1 @@
-"""Options that commands share: one file for each thing that they set."""
+"""Options that commands share: a file for each thing that they set, and how commands get them."""

@@ -22,8 +22,8 @@ class LadderOptions:
         typer.Option(
             "--blend/--no-blend",
             help="Whether a blend of the query, of the documents it finds, of the conversation and "
-            "of BM25 is learned beside the choice of an action; served only where it pays. It is "
-            "left out by an --actions that doesn't choose it, too.",
+            "of BM25 is learned beside the choice of an action; served only where it pays. "
+            "Where there is an --actions, one that doesn't choose it leaves it out, too.",
         ),
     ] = True
     prior: Annotated[
@@ -40,7 +40,8 @@ class LadderOptions:
             help="Share of the queries that may fall below keep, from 0 to 1, such as 0.06: a "
             "blend is served only where its predicted advantage is clear enough for that, and the "
             "query is kept elsewhere; a single action or a choice by query only if it hurts no "
-            "more. No limit by default."
+            "more. By cross-fitting, with a standard error to spare, so that 0 never lets anything "
+            "through. No limit by default."
         ),
     ] = None
 
@@ -55,20 +56,18 @@ class LadderOptions:
             InputError: The limit is no share, there is no pattern, or a prior is asked for where no
                 blend is learned.
         """
+        from rl_rewriter.benchmark.action_choice import learns_blend
         from rl_rewriter.training.blend.config import BlendConfig
         from rl_rewriter.training.ladder.config import LadderConfig
 
-        tries_blend = self._tries_blend(patterns)
-        return replace(
-            fit,
-            ladder=LadderConfig(hurt_limit=self.hurt_limit),
-            blend=BlendConfig(prior="shipped" if self.prior else None) if tries_blend else None,
-        )
-
-    def _tries_blend(self, patterns: str | None) -> bool:
-        from rl_rewriter.benchmark.action_choice import learns_blend
-
         is_chosen = learns_blend(patterns)
+        self._refuse_unused_prior(patterns, is_chosen)
+        ladder = replace(fit.ladder or LadderConfig(), hurt_limit=self.hurt_limit)
+        blend = replace(fit.blend or BlendConfig(), prior="shipped" if self.prior else None)
+        return replace(fit, ladder=ladder, blend=blend if self.blend and is_chosen else None)
+
+    def _refuse_unused_prior(self, patterns: str | None, is_chosen: bool) -> None:
+        """Raise where a prior is asked for and no blend would start from it."""
         if self.prior and not self.blend:
             raise InputError(
                 "--prior is what a blend starts from, and --no-blend learns none: leave out one of "
@@ -79,4 +78,3 @@ class LadderOptions:
                 f"--prior is what a blend starts from, and --actions {patterns!r} learns none: "
                 'choose "blend" by a pattern, too, or leave out --prior'
             )
-        return is_chosen and self.blend

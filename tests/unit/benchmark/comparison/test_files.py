@@ -74,6 +74,7 @@ def test_examples_are_the_extremes(compared: Compared, written: Path) -> None:
         assert example["texts"] == list(compared.rewrites[row].texts)
         assert example["weights"] == list(compared.rewrites[row].weights)
         assert example["lexical_weight"] == compared.rewrites[row].lexical_weight
+        assert example["counts_alike"] is False
 
 
 def test_the_report_reads_it(compared: Compared, tmp_path: Path) -> None:

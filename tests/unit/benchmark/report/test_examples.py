@@ -44,6 +44,7 @@ def test_an_example_is_read_with_its_documents(tmp_path: Path) -> None:
     assert helped.sent == (("money", 0.4), ("money back?", None))
     assert helped.moved is True
     assert helped.lexical_weight is None
+    assert helped.counts_alike is False  # a run of an earlier version doesn't say
     assert helped.keep_documents == (Document("d1", 0.9, None, "Refunds"),)
 
 

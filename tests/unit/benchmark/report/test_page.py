@@ -119,6 +119,25 @@ def test_data_are_shown_as_they_are(hostile: Path) -> None:
     assert f"within 30 days.{HOSTILE}" in text  # documents
 
 
+@pytest.mark.parametrize(
+    ("counts_alike", "told"),
+    [
+        (False, "fused with BM25 at weight 0.4"),
+        (True, "BM25 of the query with words spelt alike at weight 0.4"),
+    ],
+)
+def test_bm25_alone_is_fused_with_nothing(tmp_path: Path, counts_alike: bool, told: str) -> None:
+    run = write_run_folder(tmp_path, [Made(n=30)])
+    path = next(run.glob("*/examples.json"))
+    examples = json.loads(path.read_text("utf-8"))
+    for example in (*examples["helped"], *examples["hurt"]):
+        example["counts_alike"] = counts_alike
+    write_json(path, examples)
+    text = "".join(read(write_report(run)).text)
+    assert told in text
+    assert ("fused with BM25" in text) is not counts_alike
+
+
 def test_no_label_of_a_chart_has_markup_from_data(hostile: Path) -> None:
     figures = json.loads(read(hostile).scripts[0])
     labels = re.findall(r"<[^>]*>", json.dumps(figures))
