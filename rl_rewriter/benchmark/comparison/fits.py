@@ -31,7 +31,7 @@ from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.config import FitConfig
 from rl_rewriter.types import Matrix, OnProgress
 
-_SCHEMA = 8
+_SCHEMA = 9
 Look = Mapping[str, float]
 
 

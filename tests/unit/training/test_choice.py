@@ -58,7 +58,7 @@ def test_states_that_tell_nothing_leave_what_stands() -> None:
 
 
 def test_under_a_limit_those_who_gain_most_are_served() -> None:
-    """The more a state promises, the less it hurts: all are hurt too often, the best ones aren't."""
+    """The more a state promises, the less it hurts: all are too many, the best are few enough."""
     rng = np.random.default_rng(0)
     promise = rng.uniform(-1.0, 1.0, 2000)
     gains = np.where(rng.random(2000) < 0.5 + 0.5 * promise, 0.2, -0.2)
