@@ -12,6 +12,7 @@ from rl_rewriter.policies.reference import HeldTo
 from rl_rewriter.training.blend.pools import Pools
 from rl_rewriter.training.by_ladder import LadderFit, fit_by_ladder
 from rl_rewriter.training.config import FitConfig
+from rl_rewriter.training.ladder.singles import Singles
 from rl_rewriter.training.on_rows import FittedOnRows, fit_on_rows
 from rl_rewriter.training.report import FitReport, fit_warnings
 from rl_rewriter.types import OnProgress
@@ -113,7 +114,7 @@ def told_of(material: Material, learned: Learned, config: FitConfig) -> FitRepor
         episodes=0 if is_fitted_to_all else config.reinforce.episodes,
         n_train=n_train,
         validation=outcome.validation,
-        best_fixed=of_singles.action_names[int(of_singles.values.mean(axis=0).argmax())],
+        best_fixed=of_singles.action_names[Singles.of(of_singles).best],
         kl=outcome.kl,
         chosen_update=outcome.update,
         seen=(),

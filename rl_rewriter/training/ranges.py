@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 
 from rl_rewriter.errors import InputError
 
@@ -18,6 +19,18 @@ def at_least(config: object, least: int, *names: str) -> None:
             raise InputError(
                 f"{name} must be finite and at least {least}, got {getattr(config, name)}"
             )
+
+
+def whole(config: object, least: int, *names: str) -> None:
+    """Refuse fields that aren't whole numbers, or are below the least.
+
+    Raises:
+        InputError: One is.
+    """
+    for name in names:
+        value = getattr(config, name)
+        if not isinstance(value, Integral) or not int(value) >= least:
+            raise InputError(f"{name} must be a whole number and at least {least}, got {value!r}")
 
 
 def positive(config: object, *names: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rl_rewriter.errors import InputError
-from rl_rewriter.training.ranges import at_least
+from rl_rewriter.training.ranges import at_least, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +37,8 @@ class LadderConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
-        at_least(self, 2, "folds")
-        at_least(self, 1, "divisions")
+        whole(self, 2, "folds")
+        whole(self, 1, "divisions")
         at_least(self, 0, "single", "same_for_all", "by_query")
         if self.hurt_limit is not None and not 0 <= self.hurt_limit <= 1:
             raise InputError(f"hurt_limit must lie in [0, 1], got {self.hurt_limit}")
