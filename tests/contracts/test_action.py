@@ -97,7 +97,7 @@ def test_it_asks_only_for_what_it_says_it_needs(action: Action, evidence: list[E
             assert action.rewrite(item) is None
         rewrite = action.rewrite(item) or Rewrite.keep(item.query)
         assert len(rewrite.texts) == 1 or Needs.BLEND in action.needs
-        assert not rewrite.lexical_weight or Needs.LEXICAL in action.needs
+        assert not rewrite.lexical_weight or action.needs & (Needs.LEXICAL | Needs.SPELLING)
         assert (
             rewrite.vector is None or rewrite.vector is item.vector or Needs.VECTOR in action.needs
         )

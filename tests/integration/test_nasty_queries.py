@@ -54,7 +54,7 @@ def test_every_action_and_a_log_that_can_be_read_line_by_line(fuzzed: Fuzzed) ->
         fuzzed.ask(WAYS[row % len(WAYS)], text)
     counts = fuzzed.counts
     assert counts.problems == []
-    assert set(counts.actions) == set(default_actions(~Needs.NOTHING).names)
+    assert set(counts.actions) == set(default_actions(~Needs.SPELLING).names)
     assert set(counts.reasons) <= {
         "explored",
         "fallback:blank_query",

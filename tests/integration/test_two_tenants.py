@@ -54,7 +54,7 @@ from tests.support import (
 
 QUESTION = "could you please tell me how I get my money back on the card?"
 HISTORY = ["Which cards do you take?", "All of them.", "And vouchers?", "One an order."]
-ACTIONS = (*default_actions(~Needs.NOTHING).names, BLEND)
+ACTIONS = (*default_actions(~Needs.SPELLING).names, BLEND)
 K = 4
 WORDS = ("card", "account", "week", "the")
 TEXTS = {

@@ -205,7 +205,7 @@ def test_the_weight_of_a_fusion_counts(store: Any, trained: Trained) -> None:
     assert orders[0] != orders[1]
 
 
-@pytest.mark.parametrize("action", default_actions(~Needs.NOTHING).names)
+@pytest.mark.parametrize("action", default_actions(~Needs.SPELLING).names)
 async def test_hello_stays_hello(store: Any, trained: Trained, action: str) -> None:
     """Fault 7: whatever the policy prefers, also in the middle of a conversation."""
     base = store.as_retriever()
