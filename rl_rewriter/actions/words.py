@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rl_rewriter.actions.base import blend_needs, strength_suffix
-from rl_rewriter.text.alike import ask_alike
+from rl_rewriter.actions.base import Action, blend_needs, strength_suffix
+from rl_rewriter.text.alike import ask_alike, asks_alike
 from rl_rewriter.text.tokens import cjk_share, index_terms, keyword_form
 from rl_rewriter.types import Evidence, Needs, Rewrite
 
@@ -130,3 +130,11 @@ class WordsAlike:
         return Rewrite(
             texts=(text,), lexical_weight=self.strength, lexical_texts=alike, lexical_shares=(1.0,)
         )
+
+
+def counts_alike(action: Action, rewrite: Rewrite) -> bool:
+    """Whether BM25 alone scores what an action made of a query, words spelt alike among the others.
+
+    A learned blend may ask for such words, too, but is fused with another ranking.
+    """
+    return Needs.SPELLING in action.needs and any(map(asks_alike, rewrite.lexical_texts))

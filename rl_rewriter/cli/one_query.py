@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_rewriter.actions.views import look
-from rl_rewriter.benchmark.spelt_alike import counts_alike
+from rl_rewriter.actions.words import counts_alike
 from rl_rewriter.benchmark.stores import StoreConfig, open_own_retriever
 from rl_rewriter.benchmark.workbench import open_workbench
 from rl_rewriter.errors import InputError
@@ -57,8 +57,7 @@ def is_alike(rewriter: RLQueryRewriter, found: Retrieved) -> bool:
     made, checkpoint = found.decision, rewriter.checkpoint
     actions = () if checkpoint is None else checkpoint.actions
     return any(
-        action.name == made.action and counts_alike(action, made.query, made.rewrite)
-        for action in actions
+        action.name == made.action and counts_alike(action, made.rewrite) for action in actions
     )
 
 

@@ -123,8 +123,15 @@ def told_of(material: Material, learned: Learned, config: FitConfig) -> FitRepor
         warnings=(
             *fit_warnings(n_train, outcome.validation),
             *_limits_not_held(config, learned),
+            *_priors_not_used(config, material),
         ),
     )
+
+
+def _priors_not_used(config: FitConfig, material: Material) -> tuple[str, ...]:
+    if config.blend is None or config.blend.prior is None or material.pools is not None:
+        return ()
+    return ("the prior had nothing to start: no blend is learned over this retriever",)
 
 
 def _limits_not_held(config: FitConfig, learned: Learned) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from rl_rewriter.envs.table import RewardTable
 from rl_rewriter.policies.starting import mostly_policy
 from rl_rewriter.training.choice import Choice
 from rl_rewriter.training.config import FitConfig
+from rl_rewriter.training.ladder.climb import cleared
 from rl_rewriter.training.ladder.folds import GroupFolds, group_folds
 from rl_rewriter.training.ladder.hurt import holds, hurt_share
 from rl_rewriter.training.ladder.report import LadderReport
@@ -54,8 +55,8 @@ def policy_is_taken(
     is_clear = bool(gain.mean() > needed * error and gain.mean() > 0)
     told = (
         f"a policy that chooses actions by query {'taken' if is_clear else 'not taken'} over "
-        f"{found.rung.replace('_', ' ')}: {gain.mean():+.4f} on {len(gain)} validation queries "
-        f"with a standard error of {error:.4f}, {needed:g} of which it has to be above"
+        f"{found.rung.replace('_', ' ')}: "
+        + cleared(float(gain.mean()), error, needed, f" on {len(gain)} validation queries")
     )
     return is_clear, told
 
@@ -75,8 +76,8 @@ def choice_is_taken(
     is_taken = choice.is_clear and is_within
     told = (
         f"a choice by query around it {'taken' if is_taken else 'not taken'} over "
-        f"{found.rung.replace('_', ' ')}: {choice.gain:+.4f} with a standard error of "
-        f"{choice.standard_error:.4f}, {choice.needed:g} of which it has to be above"
+        f"{found.rung.replace('_', ' ')}: "
+        + cleared(choice.gain, choice.standard_error, choice.needed)
     )
     if limit is not None:
         told += ", the best of those that hold the limit" if is_within else "; none holds the limit"

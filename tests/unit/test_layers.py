@@ -94,5 +94,12 @@ def test_the_rule_itself(importer: str, target: str, allowed: bool) -> None:
     assert is_allowed(importer, target) is allowed
 
 
+def test_the_ladder_knows_nothing_of_blends() -> None:
+    names = [name for name in MODULES if name.startswith("training.ladder.")]
+    seen = {target for name in names for target in imported(MODULES[name])}
+    assert names
+    assert not [target for target in seen if "blend" in target]
+
+
 def test_the_checker_sees_imports_inside_functions() -> None:
     assert "retrieval.over_chroma.serving_retriever" in set(imported(MODULES["rewriter"]))

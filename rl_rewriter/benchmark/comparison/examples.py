@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from rl_rewriter.actions.words import counts_alike
 from rl_rewriter.benchmark.comparison.compared import Compared
-from rl_rewriter.benchmark.spelt_alike import counts_alike
 from rl_rewriter.evaluation.folds import Rows
 from rl_rewriter.types import Query, Ranking, Rewrite
 
@@ -64,7 +64,7 @@ def _example(compared: Compared, row: int, kept: Ranking, sent: Ranking) -> dict
         "weights": list(rewrite.weights),
         "moved": rewrite.vector is not None,
         "lexical_weight": rewrite.lexical_weight,
-        "counts_alike": counts_alike(compared.actions[action], query, rewrite),
+        "counts_alike": counts_alike(compared.actions[action], rewrite),
         "keep": float(values[0]),
         "policy": float(values[action]),
         "keep_documents": _documents(compared, query, kept),

@@ -39,9 +39,9 @@ class LadderOptions:
         typer.Option(
             help="Share of the queries that may fall below keep, from 0 to 1, such as 0.06: a "
             "blend is served only where its predicted advantage is clear enough for that, and the "
-            "query is kept elsewhere; a single action or a choice by query only if it hurts no "
-            "more. By cross-fitting, with a standard error to spare, so that 0 never lets anything "
-            "through. No limit by default."
+            "query is kept elsewhere; a single action to every query only if it hurts no more, and "
+            "else to those who are expected to gain most. By cross-fitting, with a standard error "
+            "to spare, so that 0 never lets anything through. No limit by default."
         ),
     ] = None
 

@@ -39,11 +39,23 @@ class Step:
     def in_words(self) -> str:
         """One line for a report."""
         verb = "taken" if self.taken else "not taken"
-        return (
-            f"{self.rung.replace('_', ' ')} {verb} over {self.over.replace('_', ' ')}: "
-            f"{self.gain:+.4f} with a standard error of {self.standard_error:.4f}, "
-            f"{self.needed:g} of which it has to be above"
-        )
+        told = cleared(self.gain, self.standard_error, self.needed)
+        return f"{self.rung.replace('_', ' ')} {verb} over {self.over.replace('_', ' ')}: {told}"
+
+
+def cleared(gain: float, standard_error: float, needed: float, of: str = "") -> str:
+    """How far a gain is from what it has to be above.
+
+    Args:
+        gain: Mean gain over what stood.
+        standard_error: Of the gain.
+        needed: Standard errors that it has to be above.
+        of: What it is a gain on, such as " on 40 queries".
+    """
+    return (
+        f"{gain:+.4f}{of} with a standard error of {standard_error:.4f}, "
+        f"{needed:g} of which it has to be above"
+    )
 
 
 def climb(

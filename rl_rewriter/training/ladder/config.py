@@ -24,8 +24,8 @@ class LadderConfig:
         by_query: For weights by query over what is below, and over the same weights for all.
         hurt_limit: Largest share of queries below keep, by cross-fitting and with a standard error
             to spare: a blend is served only where its predicted advantage over keep is clear
-            enough for that, a single action or a choice only if it holds as it is. None for no
-            limit.
+            enough for that, a single action to every query only if it holds as it is, and else to
+            those who are expected to gain most. None for no limit.
     """
 
     folds: int = 5

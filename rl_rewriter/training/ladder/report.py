@@ -31,7 +31,7 @@ class LadderReport:
         served_value: Mean cross-fitted value of what is served, kept queries included.
         served_hurt: Share of queries below keep of what is served.
         on_limit: What became of the limit on that share; "" where none was set.
-        chooses: Whether what is served chooses an action by query, around what stands.
+        chooses: Whether what is served chooses an action by query, around what stands or instead.
         seconds: Wall time by stage.
         messages: What a reader should know.
     """

@@ -42,7 +42,7 @@ def everywhere(trial: Trial, rung: Rung) -> Served:
 
 
 def single_within(trial: Trial, rung: Rung, folds: GroupFolds, limit: float | None) -> Served:
-    """Keep, or a single action where it hurts few enough: nothing tells beforehand whom."""
+    """Keep, or a single action for every query where it hurts few enough."""
     found = everywhere(trial, rung)
     if limit is None:
         return found

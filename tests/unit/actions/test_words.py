@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rl_rewriter.actions.words import Keywords, RarestTerms, TopicInFront, WordsAlike
+from rl_rewriter.actions.feedback import FuseWithBm25
+from rl_rewriter.actions.words import Keywords, RarestTerms, TopicInFront, WordsAlike, counts_alike
 from rl_rewriter.policies.spending import searches_of
 from rl_rewriter.text.alike import ask_alike
 from rl_rewriter.types import Needs, Rewrite
@@ -91,3 +92,12 @@ def test_no_words_no_words_alike(evidence: MakeEvidence) -> None:
 def test_words_alike_are_a_search_beside_the_query() -> None:
     assert searches_of(Needs.NOTHING, WordsAlike()) == 1
     assert searches_of(Needs.NOTHING, Keywords()) == 0
+
+
+def test_bm25_alone_counts_them_and_a_fused_blend_does_not(evidence: MakeEvidence) -> None:
+    asked = evidence("refund my card")
+    found = WordsAlike(0.5).rewrite(asked)
+    assert found is not None
+    assert counts_alike(WordsAlike(0.5), found)
+    assert not counts_alike(WordsAlike(0.5), Rewrite.keep(asked.query))
+    assert not counts_alike(FuseWithBm25(0.5), found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -406,6 +406,13 @@ def test_a_limit_that_nothing_holds_to_is_told(retriever: Retriever) -> None:
     assert not any("limit" in warning for warning in report.warnings)
     _, report = fit(retriever, config=limited, actions=None, reference=checkpoint)
     assert any("the limit of 5% of the queries" in warning for warning in report.warnings)
+
+
+@pytest.mark.parametrize("prior", [None, "shipped"])
+def test_a_prior_without_a_blend_to_start_is_told(prior: Literal["shipped"] | None) -> None:
+    asked = replace(QUICK, blend=replace(SAME_FOR_ALL, prior=prior))
+    _, report = fit(Bm25Retriever(DOCUMENTS), config=asked)
+    assert any("the prior had nothing" in one for one in report.warnings) is bool(prior)
 
 
 def shown_by_number(better: int, worse: int, of: int) -> RewardTable:
